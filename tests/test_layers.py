@@ -14,10 +14,9 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 LAYERS = ast.literal_eval(re.search(r"^layers = (\[.*?^\])", (ROOT / "pyproject.toml").read_text(), re.M | re.S)[1])
 RANK = {name: (rank, name) for rank, row in enumerate(LAYERS) for name in row.split(" | ")}
-# The root sees every layer: it names where its functions are (_HOMES), and enters in `mmacalc.later` the code of
-# methods that lower layers call. `mmacalc.later` imports what the root has entered.
+# The root sees every layer: it lists where the functions are that lower layers call, which `base.late` imports.
 # The parts of `mmacalc.compiler` are in three layers, and it itself is a docstring.
-EXEMPT = {"mmacalc", "mmacalc.__main__", "mmacalc.later", "mmacalc.compiler"}
+EXEMPT = {"mmacalc", "mmacalc.__main__", "mmacalc.base.late", "mmacalc.compiler"}
 
 
 def modules():

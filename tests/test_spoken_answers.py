@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import mmacalc
+from mmacalc import TEXTS
 from mmacalc import command as command_package
-from mmacalc.base.records import TEXTS, spoken
+from mmacalc.base.late import text_of
 from mmacalc.cli import answer, command, commands
 from test_schema import SAMPLES, files  # noqa: F401 (a fixture)
 
@@ -40,7 +41,7 @@ def speaks(found):
     """What holds of every answer."""
     text = str(found)
     assert text
-    assert spoken(found)
+    assert text_of(found)
     assert not text.endswith("\n")
     shown = found._repr_html_()
     assert shown.startswith(("<pre>", "<ul>"))

@@ -10,30 +10,26 @@ Everything is imported when it is first used, so `import mmacalc` costs nothing.
 
 from __future__ import annotations
 
-from .base.records import TEXTS, WRITERS
-from .later import FUNCTIONS, written
-
-# The methods of `mmacalc.model` whose code is in a higher layer, and what the catalog's records name there.
-FUNCTIONS.update(
-    assembly="mmacalc.asm.generations:GENERATIONS",
-    dpas_assembly="mmacalc.asm.dpas_encodings:GENERATIONS",
-    hazards="mmacalc.hazards.tables:RULES",
-    builtins="mmacalc.compiler.dialects:DIALECTS",
-    transpose_load="mmacalc.memory_access.transpose_loads:TransposeLoad",
-    vector_instructions="mmacalc.chaining.conversions:INSTRUCTIONS",
-    numerics="mmacalc.arithmetic:numerics",
-    multiply="mmacalc.emulator.matrices:multiply",
-    multiply_bits="mmacalc.emulator.matrices:multiply_bits",
-    execute="mmacalc.emulator.registers:execute",
-    executor="mmacalc.emulator.registers:executor",
-    draw_operand="mmacalc.drawing:draw_operand",
-    draw_instruction="mmacalc.drawing:draw_instruction",
-    draw_profile="mmacalc.questions.profile:draw",
-)
+# The methods of lower layers whose code is in a higher one, and what the catalog's records name there: `base.late`.
+LATE = {
+    "assembly": "mmacalc.asm.generations:GENERATIONS",
+    "dpas_assembly": "mmacalc.asm.dpas_encodings:GENERATIONS",
+    "hazards": "mmacalc.hazards.tables:RULES",
+    "builtins": "mmacalc.compiler.dialects:DIALECTS",
+    "transpose_load": "mmacalc.memory_access.transpose_loads:TransposeLoad",
+    "vector_instructions": "mmacalc.chaining.conversions:INSTRUCTIONS",
+    "numerics": "mmacalc.arithmetic:numerics",
+    "multiply": "mmacalc.emulator.matrices:multiply",
+    "multiply_bits": "mmacalc.emulator.matrices:multiply_bits",
+    "execution": "mmacalc.emulator.matrices:fitted_execution",
+    "executor": "mmacalc.emulator.registers:Executor",
+    "draw_operand": "mmacalc.drawing:draw_operand",
+    "draw_instruction": "mmacalc.drawing:draw_instruction",
+    "draw_profile": "mmacalc.questions.profile:draw",
+}
 
 # The answers, and what writes the text of each: a module of `mmacalc.questions` and its function.
-WRITERS["text"] = written
-TEXTS.update({
+TEXTS = {
     "chaining.answer.Chain": "chain:chain_text",
     "chaining.answer.Feeds": "chain:list_text",
     "codegen.check.Checked": "generate:check_text",
@@ -95,7 +91,7 @@ TEXTS.update({
     "questions.transpose_loads.OperandLoads": "transpose_loads:operand_text",
     "questions.waits.ListedWaits": "waits:text",
     "throughput.Estimate": "estimate:text",
-})  # fmt: skip
+}
 
 _public: dict[str, str] | None = None
 

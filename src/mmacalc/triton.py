@@ -14,12 +14,12 @@ import numpy as np
 
 from .base.checks import shown
 from .base.errors import Error, first_of
+from .base.late import imported
 from .base.numerals import whole
 from .kernels.launching import launch as launch_kernel
 from .kernels.loading import load
 from .kernels.ptx.kernel import PtxKernel
 from .kernels.ptx.tensor_map import tensor_map
-from .later import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

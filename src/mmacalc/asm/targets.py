@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..base.errors import Error
+from ..base.late import imported
 from ..base.records import TupleRecord
 from ..catalog import entry, known_name, product
-from ..later import imported
 from .generations import generation
 
 TYPE_CHECKING = False

@@ -24,6 +24,7 @@ from _thread import allocate_lock
 from types import MappingProxyType
 
 from .errors import Error, did_you_mean
+from .late import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,8 +66,7 @@ else:
 
 
 __all__ = [
-    "FORMS", "TEXTS", "WRITERS", "Cache", "Frozen", "Record", "TupleRecord", "cached_property", "frozen", "json_keys",
-    "spoken",
+    "FORMS", "Cache", "Frozen", "Record", "TupleRecord", "cached_property", "frozen", "json_keys",
 ]  # fmt: skip
 
 
@@ -169,28 +169,9 @@ def json_keys(*keys: str) -> Callable[[Class], Class]:
     return enter
 
 
-TEXTS: dict[str, str] = {}
-"""By the module and name of a record that is an answer, "module:function" (of `mmacalc.questions`) of what writes its
-text; entered by the package root."""
-
-
-WRITERS: dict[str, Callable[[str, Any], str]] = {}
-"""Under "text" what calls such a function by its name; entered by the package root."""
-
-
-def spoken(record: Any) -> str | None:
-    """The text of an answer, without the line feed at its end; None of other records."""
-    kind = type(record)
-    place = TEXTS.get(f"{kind.__module__.removeprefix('mmacalc.')}.{kind.__name__}")
-    if place is None:
-        return None
-    text: str = WRITERS["text"](place, record)
-    return text.rstrip("\n")
-
-
 def _str(self: Any) -> str:
     """The text of an answer, as the command line prints it; of other records the repr."""
-    found = spoken(self)
+    found = text_of(self)
     return repr(self) if found is None else found
 
 
@@ -220,7 +201,7 @@ def _to_markdown(self: Any) -> str:
 
 def _repr_html_(self: Any) -> str | None:
     """An answer in a notebook: its text, with the width of its characters kept."""
-    if spoken(self) is None:
+    if text_of(self) is None:
         return None
     found = str(self)  # which a class may say otherwise
     return f"<pre>{found.replace('&', '&amp;').replace('<', '&lt;').replace('>', '&gt;')}</pre>"

@@ -39,8 +39,8 @@ from _thread import RLock
 
 from ..base.checks import arguments_checked
 from ..base.errors import Error, did_you_mean
+from ..base.late import imported
 from ..families import family
-from ..later import imported
 from ..model import Architecture, Instruction, Product
 from .grammar.entry import Entry, names_of
 from .grammar.literals import contents, read_literals

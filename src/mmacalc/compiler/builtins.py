@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 
 from ..base.errors import Error, did_you_mean
+from ..base.late import imported
 from ..catalog import entry
 from ..catalog.grammar.entry import COMPILERS
-from ..later import imported
 from .dialects import Intrinsic, dialect_of, fitting
 
 TYPE_CHECKING = False

@@ -13,22 +13,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .matrices import dot as dot
-    from .matrices import multiply as multiply
-    from .matrices import multiply_bits as multiply_bits
     from .registers import Executor as Executor
-    from .registers import execute as execute
-    from .registers import executor as executor
 
-__all__ = ["Executor", "Numerics", "dot", "execute", "executor", "multiply", "multiply_bits", "numerics"]
+__all__ = ["Executor", "Numerics", "dot", "numerics"]
 
-_HOMES = {
-    "dot": "matrices",
-    "multiply": "matrices",
-    "multiply_bits": "matrices",
-    "execute": "registers",
-    "executor": "registers",
-    "Executor": "registers",
-}
+_HOMES = {"dot": "matrices", "Executor": "registers"}
 
 
 def __getattr__(name: str) -> Any:

@@ -23,57 +23,22 @@ if TYPE_CHECKING:
     from ..model import Instruction
 
     Array = NDArray[Any]
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 VALUES: dict[str, type[np.number[Any]]] = {"f64": np.float64, "f32": np.float32, "i32": np.int32}
 """The types whose memory is the encoding."""
 
-__all__ = ["dot", "extras", "multiply", "multiply_bits", "prepared"]
+__all__ = ["dot", "extras", "fitted_execution", "multiply", "multiply_bits", "prepared"]
 
 
-@arguments_checked
-def multiply(
-    inst: Instruction,
-    a: ArrayLike,
-    b: ArrayLike,
-    c: ArrayLike = 0,
-    *,
-    index: ArrayLike | None = None,
-    scale_a: ArrayLike | None = None,
-    scale_b: ArrayLike | None = None,
-    clamp: bool = False,
-    satfinite: bool = False,
-    wave: int | None = None,
-    **modifiers: int | str,
-) -> Array:
-    """D = A B + C on values, rounded as the hardware rounds it.
-
-    A, B and C are first rounded to the operand formats, to nearest even; what overflows becomes an infinity, or NaN
-    in formats without one (`mmacalc.arithmetic.codecs` has the list). Integers must be in range.
+def multiply(execution: Execution, matrices: Sequence[Any], more: Sequence[Any]) -> Array:
+    """What `Instruction.multiply` does under the modifiers of an execution.
 
     Args:
-        a, b, c: A (..., M, K), B (..., K, N), C (..., M, N), floats or integers, with the blocks before M, K, N if
-            the instruction has several; leading axes are batches and broadcast. C may be a number. NumPy arrays (also
-            of ml_dtypes), torch tensors in the host's memory, and what has `__array__` or `__dlpack__`.
-        index, scale_a, scale_b, clamp, satfinite, wave, modifiers: as for `multiply_bits`.
-
-    Returns:
-        D (..., M, N): float64, float32 (also for f16 and bf16 results) or int32, by D's format.
-
-    Raises:
-        Error: a shape, type or value that does not fit; says which operand and what it needs.
-
-    >>> import mmacalc, numpy
-    >>> inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
-    >>> d = inst.multiply(numpy.eye(16), numpy.arange(256).reshape(16, 16), 0.5)
-    >>> d.dtype, float(d[1, 2])
-    (dtype('float32'), 18.5)
+        execution: see `fitted_execution`; matrices: A, B and C; more: the index and the scales of A and B, or None.
     """
-    inst, modifiers = fitted(inst, a, b, modifiers)
-    execution = execution_of(inst, wave, modifiers, clamp, satfinite)
-    given = {"A": a, "B": b, "C": c}
-    codes = {name: rounded(execution, name, value) for name, value in given.items()}
-    codes |= extras(execution, index, scale_a, scale_b)
+    codes = {name: rounded(execution, name, value) for name, value in zip("ABC", matrices)}
+    codes |= extras(execution, *more)
     out = execution.formats["D"]
     found = compute(execution, prepared(execution, codes), rearrange=True)
     if out.name in VALUES:
@@ -81,55 +46,10 @@ def multiply(
     return decode(found, out).astype(np.float32 if out.is_float else np.int32)
 
 
-@arguments_checked
-def multiply_bits(
-    inst: Instruction,
-    a: ArrayLike,
-    b: ArrayLike,
-    c: ArrayLike = 0,
-    *,
-    index: ArrayLike | None = None,
-    scale_a: ArrayLike | None = None,
-    scale_b: ArrayLike | None = None,
-    clamp: bool = False,
-    satfinite: bool = False,
-    wave: int | None = None,
-    **modifiers: int | str,
-) -> Array:
-    """D = A B + C on raw encodings, to the bit.
-
-    The matrices are what the registers hold without CBSZ, ABID and BLGP; those then choose, as the hardware does,
-    which block or column is read. A field that only chooses a place (OPSEL, an index set, a scale's byte) changes
-    nothing here.
-
-    Args:
-        a, b, c: unsigned integers, or arrays of ml_dtypes and torch of the operand's own format; shaped as for
-            `multiply`. C may be a number, the code of all elements.
-        index: of a sparse A (..., M, K/2): (..., M, K/2) positions 0..3 within each group of four, in pairs (of
-            NVIDIA's tf32 0 or 1 within each pair; of its 4-bit types (..., M, K/4) pairs 0..3 within each eight).
-            Without it A is dense (..., M, K) and must have the zeros in place.
-        scale_a, scale_b: codes of the block scales, (..., M, K/32) and (..., K/32, N) or as the block size says;
-            without them the scales are 1.
-        clamp, satfinite: AMD's and NVIDIA's word for saturating integer results.
-        wave: 32 or 64, where an architecture has both.
-        modifiers: cbsz, abid, blgp, opsel, neg, neg_hi and the fields that choose formats.
-
-    Returns:
-        D (..., M, N), the unsigned integer type of D's width.
-
-    Raises:
-        Error: a shape, type or value that does not fit; says which operand and what it needs.
-
-    >>> import mmacalc, numpy
-    >>> inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
-    >>> one = numpy.full((16, 16), 0x3C00, numpy.uint16)
-    >>> hex(inst.multiply_bits(one, one)[0, 0])
-    '0x41800000'
-    """
-    inst, modifiers = fitted(inst, a, b, modifiers)
-    execution = execution_of(inst, wave, modifiers, clamp, satfinite)
-    codes = {name: checked(execution, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
-    codes |= extras(execution, index, scale_a, scale_b)
+def multiply_bits(execution: Execution, matrices: Sequence[Any], more: Sequence[Any]) -> Array:
+    """What `Instruction.multiply_bits` does; the arguments are as for `multiply`."""
+    codes = {name: checked(execution, name, value) for name, value in zip("ABC", matrices)}
+    codes |= extras(execution, *more)
     return compute(execution, prepared(execution, codes), rearrange=True)
 
 
@@ -244,6 +164,21 @@ def _check_shape(execution: Execution, operand: str, array: Array, shape: tuple[
 
 FLOATS = {dtype: name for name, dtype in NUMPY_NAMES.items() if FORMATS[name].is_float and FORMATS[name].bits <= 16}
 """The types of arrays that say which of a kind's types A and B have."""
+
+
+def fitted_execution(
+    inst: Instruction,
+    operands: Sequence[Any],
+    wave: int | None,
+    modifiers: Mapping[str, Any],
+    clamp: bool,
+    satfinite: bool,
+) -> Execution:
+    """An instruction under modifiers, its shape and types taken from A and B (`operands`, or none) where it can."""
+    if operands:
+        a, b = operands
+        inst, modifiers = fitted(inst, a, b, modifiers)
+    return execution_of(inst, wave, modifiers, clamp, satfinite)
 
 
 def fitted(inst: Instruction, a: ArrayLike, b: ArrayLike, modifiers: Mapping[str, Any]) -> tuple[Instruction, Any]:

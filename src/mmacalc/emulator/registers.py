@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base.checks import arguments_checked
 from ..base.errors import Error
 from .arrays import as_array, as_values, checked, rounded
 from .computing import compute
-from .execution import Execution, Places, execution_of
-from .matrices import extras, fitted, prepared
+from .execution import Execution, Places
+from .matrices import extras, fitted_execution, prepared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,83 +22,6 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 WORDS: dict[int, np.dtype[Any]] = {8: np.dtype("<u1"), 16: np.dtype("<u2"), 32: np.dtype("<u4")}
-
-
-@arguments_checked
-def execute(
-    inst: Instruction,
-    a: ArrayLike,
-    b: ArrayLike,
-    c: ArrayLike = 0,
-    *,
-    index: ArrayLike | None = None,
-    scale_a: ArrayLike | None = None,
-    scale_b: ArrayLike | None = None,
-    d: ArrayLike | None = None,
-    clamp: bool = False,
-    satfinite: bool = False,
-    wave: int | None = None,
-    **modifiers: int | str,
-) -> NDArray[np.uint32]:
-    """One instruction on register files, to the bit.
-
-    Args:
-        a, b, c: the registers of A, B and C: uint32 (or int32), (..., registers, lanes); leading axes are batches and
-            broadcast. C may be 0. For a sparse AMD instruction, c is the destination, which accumulates. Of wgmma,
-            B is a (..., K, N) matrix of encodings, since it lies in shared memory. Of tcgen05, B is one too, A may be
-            one, and the others are cells of Tensor Memory: (..., lanes, columns), for a pair of CTAs with the lanes of
-            the second after those of the first; modifiers are m, n, half, selector, scale_id_a, scale_id_b.
-        index, scale_a, scale_b: the registers of K, SA and SB. Without scales, all scales are 1.
-        d: what the destination held before; C's registers if left out. Bits and lanes that the instruction does not
-            write keep it.
-        clamp, satfinite, wave, modifiers: as for `multiply_bits`.
-
-    Returns:
-        The destination registers: uint32, (..., registers, lanes). On RDNA3, whose A and B are replicated, a lane of
-        the result reads the copies of A and B in its own group of 16 lanes: if the copies differ, lanes 0 to 15 (the
-        even rows of D in wave32) come from those of lanes 0 to 15, the odd rows from those of lanes 16 to 31.
-
-    Raises:
-        Error: a register file of the wrong shape or type, a modifier that the instruction lacks.
-
-    >>> import mmacalc, numpy
-    >>> inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
-    >>> ones = numpy.full((2, 64), 0x3C003C00, numpy.uint32)
-    >>> d = inst.execute(ones, ones)
-    >>> d.shape, hex(d[0, 0])
-    ((4, 64), '0x41800000')
-    """
-    inst, modifiers = fitted(inst, a, b, modifiers)
-    prepared = Executor(execution_of(inst, wave, modifiers, clamp, satfinite))
-    return prepared(a, b, c, index=index, scale_a=scale_a, scale_b=scale_b, d=d)
-
-
-@arguments_checked
-def executor(
-    inst: Instruction,
-    *,
-    clamp: bool = False,
-    satfinite: bool = False,
-    wave: int | None = None,
-    **modifiers: int | str,
-) -> Executor:
-    """An instruction under modifiers, prepared to be executed on register files many times.
-
-    Args:
-        clamp, satfinite, wave, modifiers: as for `execute`; of tcgen05 its shape and types, too (m, n, a, b ...).
-
-    Raises:
-        Error: a modifier that the instruction lacks, or a value that it does not take.
-
-    >>> import mmacalc, numpy
-    >>> run = executor(mmacalc.instruction("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
-    >>> run
-    <Executor of mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32: A (4, 32), B (2, 32), C (4, 32) -> D (4, 32)>
-    >>> ones = numpy.full((1000, 4, 32), 0x3C003C00, numpy.uint32)
-    >>> run(ones, ones[:, :2]).view(numpy.float32)[999, 0, 0]
-    np.float32(16.0)
-    """
-    return Executor(execution_of(inst, wave, modifiers, clamp, satfinite))
 
 
 class Executor:
@@ -394,8 +316,7 @@ def reference_case(
     further = [options.pop(name, None) for name in ("index", "scale_a", "scale_b")]
     flags = [bool(options.pop(name, False)) for name in ("clamp", "satfinite")]
     wave = options.pop("wave", None)
-    inst, options = fitted(inst, a, b, options)
-    execution = execution_of(inst, wave, options, *flags)
+    execution = fitted_execution(inst, (a, b), wave, options, *flags)
     read = as_array if bits else as_values
     given = {name: read(execution, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
     codes = {name: (checked if bits else rounded)(execution, name, value) for name, value in given.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..base.checks import arguments_checked
-from ..later import higher_layer
+from ..base.late import late
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ __all__ = ["Actions"]
 
 
 class Actions:
-    """The methods of `Instruction` that compute and draw, each a function of a higher layer (see `mmacalc.later`)."""
+    """The methods of `Instruction` that compute and draw, by functions of higher layers: see `mmacalc.base.late`."""
 
     @arguments_checked
     def draw(
@@ -49,7 +49,7 @@ class Actions:
         >>> drawing.svg.startswith("<svg")
         True
         """
-        drawing: Drawing = higher_layer("draw_instruction")(
+        drawing: Drawing = late("draw_instruction")(
             self, wave=wave, style=style, color_by=color_by, mark=mark, fold=fold, **modifiers
         )
         return drawing
@@ -62,7 +62,7 @@ class Actions:
         >>> mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").numerics.provenance
         'two sources agree'
         """
-        result: Numerics = higher_layer("numerics")(self)
+        result: Numerics = late("numerics")(self)
         return result
 
     @arguments_checked
@@ -82,15 +82,21 @@ class Actions:
     ) -> NDArray[Any]:
         """D = A B + C on values, rounded as the hardware rounds it.
 
+        A, B and C are first rounded to the operand formats, to nearest even; what overflows becomes an infinity, or
+        NaN in formats without one (`mmacalc.arithmetic.codecs` has the list). Integers must be in range.
+
         Args:
-            a, b, c: A (..., M, K), B (..., K, N), C (..., M, N), floats or integers, rounded to the operand formats
-                to nearest even. The blocks come before M, K, N if the instruction has several; leading axes are
-                batches and broadcast. C may be a number.
+            a, b, c: A (..., M, K), B (..., K, N), C (..., M, N), floats or integers, with the blocks before M, K, N if
+                the instruction has several; leading axes are batches and broadcast. C may be a number. NumPy arrays
+                (also of ml_dtypes), torch tensors in the host's memory, and what has `__array__` or `__dlpack__`.
             index: of a sparse A (..., M, K/2): the positions 0..3 within each group of four, same shape as A; of
                 NVIDIA's tf32 0 or 1 within each pair, of its 4-bit types (..., M, K/4) pairs 0..3 within each eight.
-            scale_a, scale_b: codes of the block scales, (..., M, K/block_size) and (..., K/block_size, N).
+                Without it A is dense (..., M, K) and must have the zeros in place.
+            scale_a, scale_b: codes of the block scales, (..., M, K/block_size) and (..., K/block_size, N); without
+                them the scales are 1.
             clamp, satfinite: AMD's and NVIDIA's word for saturating integer results.
-            wave: the wave size; modifiers: cbsz, abid, blgp, neg ... as `modifier_limits` lists them.
+            wave: 32 or 64, where an architecture has both; modifiers: cbsz, abid, blgp, neg ... as
+                `modifier_limits` lists them.
 
         Returns:
             D (..., M, N): float64, float32 (also for f16 and bf16 results) or int32, by D's format.
@@ -103,10 +109,9 @@ class Actions:
         >>> float(inst.multiply(numpy.eye(16), numpy.arange(256).reshape(16, 16), 0.5)[1, 2])
         18.5
         """
-        result: NDArray[Any] = higher_layer("multiply")(
-            self, a, b, c, index=index, scale_a=scale_a, scale_b=scale_b, clamp=clamp, satfinite=satfinite, wave=wave,
-            **modifiers,
-        )  # fmt: skip
+        result: NDArray[Any] = late("multiply")(
+            late("execution")(self, (a, b), wave, modifiers, clamp, satfinite), (a, b, c), (index, scale_a, scale_b)
+        )
         return result
 
     @arguments_checked
@@ -126,8 +131,13 @@ class Actions:
     ) -> NDArray[Any]:
         """D = A B + C on raw encodings, to the bit.
 
+        The matrices are what the registers hold without CBSZ, ABID and BLGP; those then choose, as the hardware does,
+        which block or column is read. A field that only chooses a place (OPSEL, an index set, a scale's byte) changes
+        nothing here.
+
         Args:
-            a, b, c: unsigned integers, shaped as for `multiply`; C may be a number, the code of all elements.
+            a, b, c: unsigned integers, or arrays of ml_dtypes and torch of the operand's own format; shaped as for
+                `multiply`. C may be a number, the code of all elements.
             index, scale_a, scale_b, clamp, satfinite, wave, modifiers: as for `multiply`.
 
         Returns:
@@ -142,10 +152,9 @@ class Actions:
         >>> hex(inst.multiply_bits(one, one)[0, 0])  # 16.0 in f32
         '0x41800000'
         """
-        result: NDArray[Any] = higher_layer("multiply_bits")(
-            self, a, b, c, index=index, scale_a=scale_a, scale_b=scale_b, clamp=clamp, satfinite=satfinite, wave=wave,
-            **modifiers,
-        )  # fmt: skip
+        result: NDArray[Any] = late("multiply_bits")(
+            late("execution")(self, (a, b), wave, modifiers, clamp, satfinite), (a, b, c), (index, scale_a, scale_b)
+        )
         return result
 
     @arguments_checked
@@ -167,18 +176,20 @@ class Actions:
         """D = A B + C on register files, to the bit.
 
         Args:
-            a, b, c: the registers of A, B and C: uint32, (..., registers, lanes); leading axes are batches and
-                broadcast. C may be 0. For a sparse AMD instruction, c is the destination, which accumulates. B of
+            a, b, c: the registers of A, B and C: uint32 (or int32), (..., registers, lanes); leading axes are batches
+                and broadcast. C may be 0. For a sparse AMD instruction, c is the destination, which accumulates. B of
                 wgmma is a (..., K, N) matrix of encodings, since it lies in shared memory. Of tcgen05, B is one too, A
                 may be one, and the others are cells of Tensor Memory: (..., lanes, columns), for a pair of CTAs with
-                the lanes of the second after those of the first.
+                the lanes of the second after those of the first; modifiers are m, n, half, selector, scale_id_a ...
             index, scale_a, scale_b: the registers of K, SA and SB. Without scales, all scales are 1.
             d: what the destination contained before; C's registers if left out. Bits and lanes that the instruction
                 does not write keep it.
             clamp, satfinite, wave, modifiers: as for `multiply`.
 
         Returns:
-            The destination registers: uint32, (..., registers, lanes).
+            The destination registers: uint32, (..., registers, lanes). On RDNA3, whose A and B are replicated, a lane
+            of the result reads the copies of A and B in its own group of 16 lanes: if the copies differ, lanes 0 to 15
+            (the even rows of D in wave32) come from those of lanes 0 to 15, the odd rows from those of lanes 16 to 31.
 
         Raises:
             Error: a register file of the wrong shape or dtype, a modifier that the instruction lacks.
@@ -190,11 +201,8 @@ class Actions:
         >>> d.shape, hex(d[0, 0])
         ((4, 64), '0x41800000')
         """
-        result: NDArray[np.uint32] = higher_layer("execute")(
-            self, a, b, c, index=index, scale_a=scale_a, scale_b=scale_b, d=d, clamp=clamp, satfinite=satfinite,
-            wave=wave, **modifiers,
-        )  # fmt: skip
-        return result
+        run: Executor = late("executor")(late("execution")(self, (a, b), wave, modifiers, clamp, satfinite))
+        return run(a, b, c, index=index, scale_a=scale_a, scale_b=scale_b, d=d)
 
     @arguments_checked
     def executor(
@@ -219,5 +227,5 @@ class Actions:
         >>> run(ones, ones).shape
         (1000, 4, 64)
         """
-        found: Executor = higher_layer("executor")(self, clamp=clamp, satfinite=satfinite, wave=wave, **modifiers)
+        found: Executor = late("executor")(late("execution")(self, (), wave, modifiers, clamp, satfinite))
         return found

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from ..base.checks import argument_class, arguments_checked, require_int
 from ..base.errors import Error
+from ..base.late import late
 from ..base.records import Frozen, cached_property, frozen, json_keys
 from ..families.base import Axis, joined
-from ..later import higher_layer
 from .location import Element, LoadedLocation, Location, TensorMemoryLocation, TileLocation
 from .modifiers import negated
 
@@ -423,7 +423,7 @@ class Operand(Frozen):
         >>> print(a.draw(mark="A[3][9]").text().splitlines()[-1])
         A[3][9] is in lane 35 v0[31:16]
         """
-        drawing: Drawing = higher_layer("draw_operand")(
+        drawing: Drawing = late("draw_operand")(
             self, registers=registers, style=style, color_by=color_by, mark=mark, labels=labels, fold=fold
         )
         return drawing

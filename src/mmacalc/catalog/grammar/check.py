@@ -9,9 +9,9 @@ from __future__ import annotations
 from ...arithmetic.tables import TABLES
 from ...base.checks import fits, shown
 from ...base.errors import Error, did_you_mean, printable
+from ...base.late import late
 from ...base.numerals import number
 from ...formats import CHOICES, FORMATS
-from ...later import higher_layer
 from ...model import Architecture, Product
 from ...model.architecture import PROVENANCES
 from .literals import CatalogFile
@@ -134,12 +134,12 @@ def _check_references(where: str, arch: Architecture, taken: Mapping[str, str]) 
     """The names of tables, generations and words that fields have."""
     for field, words in VOCABULARY.items():
         _known(where, field, getattr(arch, field), words)
-    assembly = higher_layer("dpas_assembly" if arch.family.grammar == "dpas" else "assembly")
-    hazards = higher_layer("hazards")
+    assembly = late("dpas_assembly" if arch.family.grammar == "dpas" else "assembly")
+    hazards = late("hazards")
     named = [("assembly", arch.assembly, assembly), ("hazards", arch.hazards, hazards)]
     named += [("assembly_of", name, assembly) for name in arch.assembly_of.values()]
     named += [("hazards_of", name, hazards) for name in arch.hazards_of.values()]
-    named += [("builtins", arch.builtins, higher_layer("builtins")), ("arithmetic", arch.arithmetic, TABLES)]
+    named += [("builtins", arch.builtins, late("builtins")), ("arithmetic", arch.arithmetic, TABLES)]
     for field, name, names in named:
         if name:
             _known(where, field, name, names)
@@ -250,7 +250,7 @@ def _product_problems(arch: Architecture) -> Iterator[str]:
 
 
 def _check_loads(where: str, entry: Entry) -> None:
-    load_type = higher_layer("transpose_load")
+    load_type = late("transpose_load")
     for line in entry.transpose_loads:
         more = dict(line[-1]) if line and hasattr(line[-1], "keys") else {}
         on = more.pop("on", ())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ...asm.decoded import ConstantOperand
-from ...emulator.registers import executor
 from .modifiers import modifiers_of
 
 TYPE_CHECKING = False
@@ -71,7 +70,7 @@ def matrix_step(instruction: DecodedInstruction, inst: Instruction, target: Mach
     }
     key = (inst, tuple(sorted(fields.items())))
     options: dict[str, Any] = {"clamp": clamp, "wave": target.wave, **fields}
-    prepared = executor(inst, **options)
+    prepared = inst.executor(**options)
 
     def run(group: Group) -> None:
         files = {name: read(group) for name, read in reads.items()}

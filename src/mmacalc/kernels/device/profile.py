@@ -191,9 +191,9 @@ class Profile(TupleRecord):
         Raises:
             Error: another ending; the file cannot be written.
         """
-        from ...later import higher_layer
+        from ...base.late import late
 
-        higher_layer("draw_profile")((self,), path)
+        late("draw_profile")((self,), path)
 
 
 def counts_of(instructions: Iterable[Profiled], model: bool) -> Counts:
