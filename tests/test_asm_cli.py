@@ -343,3 +343,28 @@ def test_intrinsic_shows_the_prototype_with_its_immediates_and_the_declaration()
         "__builtin_amdgcn_wmma_f16_16x16x16_f16_w64", "__builtin_amdgcn_wmma_f16_16x16x16_f16_tied_w64",
     ]  # fmt: skip
     assert "no builtin of its own" in answer(["intrinsic", "-a", "gfx950", "v_mfma_f32_32x32x64_f8f6f4"]).out
+
+
+def test_several_files_are_assembled_and_disassembled_and_one_that_is_refused_stops_none(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts = {"a.s": "v_add_f32 v0, v0, v1\n", "b.s": "v_nonsense v0\n", "c.s": "v_add_f32 v0, v0, v2\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).with_suffix(".hex").write_text("00 03 00 02" if name != "b.s" else "00 03 00")
+    for command, names in (("assemble", ["a.s", "b.s", "c.s"]), ("disassemble", ["a.hex", "b.hex", "c.hex"])):
+        found = answer([command, "-a", "gfx942", *names])
+        assert found.status == 2
+        assert [name in found.out for name in names] == [True, False, True]
+        assert f"mmacalc: {names[1]}: " in found.err
+        documents = [json.loads(line) for line in answer([command, "-a", "gfx942", "--json", *names]).out.splitlines()]
+        assert [
+            document.get("file", document.get("error", {}).get("place", {}).get("file")) for document in documents
+        ] == names
+        alone = json.loads(answer([command, "-a", "gfx942", "--json", names[0]]).out)
+        assert "file" not in alone
+    assert "assembled already" in refusal_of_an_object(tmp_path)
+
+
+def refusal_of_an_object(folder):
+    (folder / "k.hsaco").write_bytes(b"\x7fELF" + bytes(60))
+    return answer(["assemble", "-a", "gfx942", "k.hsaco"]).err

@@ -85,3 +85,12 @@ def test_what_means_nothing_keeps_its_message(given):
 def test_a_program_has_full_names():
     with pytest.raises(Error):
         entry("sm_80").instruction("mma.m16n8k16.f32.f16.f16.f32")
+
+
+@pytest.mark.parametrize(("arch", "given"), [("sm_80", "mma.m16n8k16.f32.f16"), ("sm_90a", "mma.m8n8k4.f64")])
+def test_a_refused_name_says_what_to_add_and_that_is_taken(arch, given):
+    with pytest.raises(Error) as refused:
+        mmacalc.instruction(arch, given)
+    added = re.search(r"add the other types: (\S+);", str(refused.value))
+    assert added
+    assert set(re.split(r"[.]", mmacalc.instruction(arch, added[1]).name)) >= set(added[1].split("."))

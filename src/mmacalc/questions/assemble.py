@@ -3,31 +3,34 @@
     mmacalc assemble -a gfx942 "v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15] cbsz:1" --fields
 
     mmacalc assemble kernel.s                a compiler's text, which names its target (.amdgcn_target)
+    mmacalc assemble *.s                     several; with --json, one line for each
 
 Every instruction is taken, but those of graphics, for gfx908, gfx90a, gfx942, gfx950, gfx1100 to gfx1103, gfx1200,
 gfx1201 and gfx1250; for other targets matrix instructions. Prints one line of bytes per instruction, in memory order.
 With --fields, the encoding of a matrix instruction is drawn with every field, its bits (numbered as in the ISA guides)
 and its meaning. The text may have labels, comments, .set, data and the directives that clang -S and Triton write; what
-is printed is the code. It is the argument itself, or in a file (- for standard input).
+is printed is the code. It is the argument itself, or in files, folders or patterns (- for standard input).
 """
 
 from __future__ import annotations
 
-from ..base.errors import Error
+from ..base.errors import Error, printable
 from ..base.records import Record, json_keys
 from ..catalog import entry
 from ..command import Command, Reply, argument, flag, show
 from ..command.common import JSON, LLVM, TARGET, WAVE
-from ..command.files import about, text_argument
+from ..command.files import each_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import NoReturn
 
     from ..asm.encoder import Relocation
     from ..asm.fields import Encoding, Field
     from ..asm.rows import Row
     from ..command import Options
+    from ..command.files import GivenText
 
 
 @json_keys("field=name", "bits", "value", "meaning")
@@ -160,6 +163,20 @@ def text(answer: Assembly) -> str:
     return ("\n" if explained else "").join(lines)
 
 
+@json_keys("[file]: where there are several", "**assembly")
+class FileAssembly(Record):
+    """The statements of one file; file: its name where there are several."""
+
+    assembly: Assembly
+    file: str | None = None
+
+
+def file_text(answer: FileAssembly) -> str:
+    """The statements of a file, after its name where there are several."""
+    heading = f"{printable(answer.file)}:\n" if answer.file else ""
+    return heading + text(answer.assembly) + ("\n" if answer.file else "")
+
+
 def _figure(statement: Statement) -> str:
     """The words of an instruction, a frame of three lines each, and the list of its fields; nothing for data."""
     if statement.encoding is None:
@@ -196,22 +213,27 @@ def word_frame(fields: Iterable[Field], word: int, first: int) -> Iterator[str]:
     yield rule
 
 
-def run(options: Options) -> Reply:
-    """The bytes of every statement."""
-    given, name = text_argument(options.text)
-    try:
-        answer = assembly(given, options.architecture, options.wavefront, llvm=options.llvm, fields=options.fields)
-    except Error as error:
-        raise about(error, name) from None
-    return show(options.json, "assemble", answer, text)
+def run(options: Options) -> Iterator[Reply]:
+    """The bytes of every statement; of several files one after another, also where one is refused."""
+    return each_text(options, _reply, _object_refused)
+
+
+def _reply(given: GivenText, options: Options) -> Reply:
+    answer = assembly(given.text, options.architecture, options.wavefront, llvm=options.llvm, fields=options.fields)
+    shown = FileAssembly(answer, given.name if given.several else None)
+    return show(options.json, "assemble", shown, file_text)
+
+
+def _object_refused(content: bytes, name: str, target: str | None) -> NoReturn:
+    raise Error(f"'{name}' is an object, and assembled already: `mmacalc disassemble` prints its code")
 
 
 COMMAND = Command(
     "assemble", "encode instructions and listings; --fields draws the encoding with every field", "encode", __doc__,
     (
         TARGET, WAVE, LLVM, JSON,
-        argument("text", "one or more lines; or the path of a file, - for standard input", nargs="+"),
+        argument("text", "one or more lines; or files, - for standard input", nargs="+"),
         flag("--fields", help="draw the encoding with every field"),
     ),
-    run, {"assemble": text},
+    run, {"assemble": file_text},
 )  # fmt: skip

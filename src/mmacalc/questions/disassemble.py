@@ -3,6 +3,7 @@
     mmacalc disassemble -a gfx942 "00 81 cc d3 10 25 02 04"
     mmacalc disassemble kernel.hsaco
     mmacalc disassemble --matrix kernel.hsaco
+    mmacalc disassemble *.hsaco              several; with --json, one line for each
 
 Every instruction is decoded for gfx908, gfx90a, gfx942, gfx950, gfx1100 to gfx1103, gfx1200, gfx1201 and gfx1250; .long
 is left for words that compute kernels do not have. For other targets, with --llvm, and with --matrix, only matrix
@@ -21,11 +22,13 @@ its target, so -a is needed only where that stands for several GPUs (gfx9-4-gene
 
 from __future__ import annotations
 
-from ..base.errors import printable
+from ..asm.objects import read, read_text
+from ..base.errors import Error, printable
 from ..base.records import Record, TupleRecord, json_keys
 from ..catalog import entry
-from ..command import Command, Reply, argument, flag, show
+from ..command import Command, Reply, argument, flag, refused, show
 from ..command.common import JSON, LLVM, TARGET, WAVE
+from ..command.files import exists, expanded, names_file, read_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,29 +166,49 @@ def _lines(section: DecodedSection) -> Iterator[str]:
 
 def object_text(content: bytes, name: str, target: str | None) -> str:
     """The code of an object as text, as `lint` and `explain` take it."""
-    from ..asm.objects import read
-
     return text(disassembly(read(content, name, target), f"'{name}'", target, every=True))
 
 
-def run(options: Options) -> Reply:
-    """The text of the code."""
-    file, name = _code(options.code, options.architecture)
+@json_keys("[file]: where there are several", "**disassembly")
+class FileDisassembly(Record):
+    """The code of one file; file: its name where there are several."""
+
+    disassembly: Disassembly
+    file: str | None = None
+
+
+def file_text(answer: FileDisassembly) -> str:
+    """The code of a file, after its name as a comment where there are several."""
+    return (f"; file {printable(answer.file)}\n" if answer.file else "") + text(answer.disassembly)
+
+
+def run(options: Options) -> Iterator[Reply]:
+    """The text of the code; of several files one after another, also where one is refused."""
+    words = options.code
+    named = [names_file(word) for word in words]
+    if not any(named) or (len(words) == 1 and words[0] != "-" and "*" not in words[0] and not exists(words[0])):
+        sentence = f"'{words[0]}' is not a file, hexadecimal text or assembly"
+        yield _reply(read_text(" ".join(words), sentence), "the code", None, options)
+        return
+    if not all(named):
+        raise Error(f"'{words[named.index(False)]}' is not a file, but other arguments are: give files, or one text")
+    paths = [path for path, _ in expanded(words)]
+    several = len(paths) > 1
+    for path in paths:
+        name = "<stdin>" if path == "-" else path
+        try:
+            file = read(read_bytes(path), name, options.architecture)
+            yield _reply(file, f"'{name}'", name if several else None, options)
+        except Error as error:
+            if not several:
+                raise
+            yield refused(options.json, error, name)
+
+
+def _reply(file: CodeFile, name: str, shown: str | None, options: Options) -> Reply:
     every = True if options.all else False if options.matrix or options.llvm else None
     answer = disassembly(file, name, options.architecture, options.wavefront, options.llvm, every)
-    return show(options.json, "disassemble", answer, text)
-
-
-def _code(given: list[str], arch: str | None) -> tuple[CodeFile, str]:
-    """What is to be decoded, and how messages call it."""
-    from ..asm.objects import read, read_text
-    from ..command.files import exists, read_bytes
-
-    path = given[0]
-    if len(given) == 1 and (path == "-" or exists(path)):
-        name = "<stdin>" if path == "-" else path
-        return read(read_bytes(path), name, arch), f"'{name}'"
-    return read_text(" ".join(given), f"'{path}' is not a file, hexadecimal text or assembly"), "the code"
+    return show(options.json, "disassemble", FileDisassembly(answer, shown), file_text)
 
 
 COMMAND = Command(
@@ -194,7 +217,7 @@ COMMAND = Command(
         TARGET, WAVE, LLVM, JSON,
         flag("--all", alone="which", help="decode every instruction, or refuse the target"),
         flag("--matrix", alone="which", help="decode matrix instructions only"),
-        argument("code", "hexadecimal or assembly, or the path of a file", nargs="+"),
+        argument("code", "hexadecimal or assembly, or files", nargs="+"),
     ),
-    run, {"disassemble": text},
+    run, {"disassemble": file_text},
 )  # fmt: skip

@@ -65,11 +65,33 @@ def clear_name(entry: Entry, text: str) -> str | None:
     if len(found) > 1:
         name = entry.architecture.name
         raise Error(
-            f"'{text.strip()[:60]}' may be {len(found)} instructions of {name}: {first_of(found)}. "
-            f"Did you mean {' or '.join(found[:3])}?",
+            f"'{text.strip()[:60]}' may be {len(found)} instructions of {name}: {first_of(found)}."
+            f"{_completed(entry, text, found)} Did you mean {' or '.join(found[:3])}?",
             kind="unknown name",
         )  # fmt: skip
     return found[0] if found else None
+
+
+def _completed(entry: Entry, text: str, found: list[str]) -> str:
+    """What to add for the one among several that needs no more than types; "" if there is no such one.
+
+    >>> from mmacalc.catalog import entry
+    >>> word = "mma.m16n8k16.f32.f16"
+    >>> _completed(entry("sm_80"), word, candidates(entry("sm_80"), word))
+    ' For the dense one add the other types: mma.m16n8k16.f32.f16.f16.f32; the others have sp, sp::ordered_metadata.'
+    """
+    wanted = text.strip().rstrip(";,").lower().split(".")
+    types = {*TYPES.lower().split("|"), "b1"}
+    more = {name: set(_left_over(wanted, name.lower().split(".")) or ()) - NEUTRAL - types for name in found}
+    plain = [name for name, parts in more.items() if not parts]
+    if len(plain) != 1:
+        return ""
+    short = ".".join([part for part in plain[0].split(".") if part not in NEUTRAL])
+    others = ", ".join(sorted(set[str]().union(*more.values())))
+    if candidates(entry, short) != plain:
+        return ""
+    kind = "dense" if any(part.startswith("sp") for part in others.split(", ")) else "plain"
+    return f" For the {kind} one add the other types: {short}; the others have {others}."
 
 
 def candidates(entry: Entry, text: str) -> list[str]:
