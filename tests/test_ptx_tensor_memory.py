@@ -181,3 +181,69 @@ def test_rows_of_a_in_tensor_memory_are_shifted_as_they_are_read(shifted: bool) 
     out = run(image, (128, 64), prepare=prepare, work=work, read=read(64))
     rows = [lane + (shifted and lane % 32 != 31) for lane in range(128)]
     assert (out.view(np.float32) == a[rows] @ b.T).all()
+
+
+HANDOVER = """.version 9.0
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 out) {
+ .reg .b32 %r<60>; .reg .b64 %d<9>; .reg .pred %p<6>;
+ .shared .align 1024 .b8 data[8192]; .shared .align 8 .b64 bar; .shared .align 8 .b64 done; .shared .b32 base;
+ ld.param.u64 %d0, [in]; ld.param.u64 %d1, [out]; mov.u32 %r0, %tid.x; shr.u32 %r1, %r0, 5; mov.u32 %r2, data;
+ setp.ne.u32 %p0, %r0, 0; setp.ne.u32 %p1, %r1, 0; setp.ne.u32 %p3, %r0, 32; mov.pred %p4, 0;
+ @%p0 bra A; mbarrier.init.shared.b64 [bar], 1; mbarrier.init.shared.b64 [done], 1;
+ fence.mbarrier_init.release.cluster; mbarrier.arrive.expect_tx.shared.b64 _, [bar], 5120;
+ cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%d0], 5120, [bar];
+A: @%p1 bra B; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [base], 32;
+B: bar.sync 0; ld.shared.b32 %r3, [base]; shl.b32 %r4, %r1, 21; add.u32 %r4, %r4, %r3; mov.b32 %r6, 0;
+W: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0; @!%p2 bra W;
+ cvt.u64.u32 %d4, %r2; shr.u64 %d4, %d4, 4; or.b64 %d4, %d4, DA;
+ add.u32 %r7, %r2, 4096; cvt.u64.u32 %d5, %r7; shr.u64 %d5, %d5, 4; or.b64 %d5, %d5, DB;
+ tcgen05.st.sync.aligned.32x32b.x1.b32 [%r4], {%r0}; tcgen05.wait::st.sync.aligned;
+L:
+ tcgen05.fence::before_thread_sync; // of the stores and loads
+ bar.sync 0; @%p3 bra C;
+ tcgen05.fence::after_thread_sync; // before the products
+ mov.b32 %r7, IDESC; tcgen05.mma.cta_group::1.kind::f16 [%r3], %d4, %d5, %r7, %p4;
+ tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];
+C: mbarrier.try_wait.parity.shared.b64 %p2, [done], %r6; @!%p2 bra C;
+ tcgen05.fence::after_thread_sync; // before the loads
+ READ
+ add.u32 %r6, %r6, 1; setp.lt.u32 %p2, %r6, 2; @%p2 bra L; // the second product follows the loads of the first
+ bar.sync 0; @%p1 bra D; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 32;
+D: ret; }
+"""
+MISSING = {  # by the fence that is left out: which it is, and the statements that are named
+    "of the stores and loads": ("before_thread_sync", ["tcgen05.st", "tcgen05.ld"]),
+    "before the products": ("after_thread_sync", ["tcgen05.mma"]),
+    "before the loads": ("after_thread_sync", ["tcgen05.ld"]),
+}
+
+
+@pytest.mark.parametrize("schedule", [None, 1])
+@pytest.mark.parametrize("without", ["", *MISSING])
+def test_a_fence_that_lacks_between_threads_that_share_tensor_memory_is_a_note(
+    without: str, schedule: int | None
+) -> None:
+    """Warp 1 multiplies twice what all warps store, load, and load again. What is redundant is not asked for: a thread
+    needs no fence after its own stores, nor between its products."""
+    random = np.random.default_rng(5)
+    a, b = random.integers(-4, 5, (128, 16)), random.integers(-4, 5, (32, 16))
+    image, out = np.concatenate([operand(a), operand(b)]), np.zeros((128, 32), np.float32)
+    text = HANDOVER.replace("READ", read(32)).replace("IDESC", str(1 << 4 | 4 << 17 | 8 << 24))
+    for name, rows in (("DA", 128), ("DB", 32)):
+        text = text.replace(name, str(rows * 16 >> 4 << 16 | 128 >> 4 << 32 | 1 << 46))
+    lines = [line for line in text.splitlines() if not (without and line.endswith(f"// {without}"))]
+    kernel = mmacalc.load("\n".join(lines))["k"]
+    report = mmacalc.launch(kernel, 1, 128, image, out, schedule=schedule)
+    assert not report.findings, str(report)
+    assert (out == a @ b.T).all()
+    notes = [note for note in report.notes if "tcgen05.fence" in note]
+    assert len(notes) == bool(without), notes
+    if without:
+        word, statements = MISSING[without]
+        where, _, message = notes[0].partition(": ")
+        assert message.startswith(f"tcgen05.fence::{word} belongs")
+        named = [lines[int(line) - 1] for line in where.split(" ", 1)[1].split(", ")]
+        assert len(named) == len(statements)
+        assert all(statement in line for statement, line in zip(statements, named))

@@ -83,10 +83,20 @@ class PtxReport(CompiledReport):
         return tuple([
             f"{times} x {name}: approximate on hardware, within the error that PTX documents; rounded correctly here"
             for name, times in self.approximations.items()
-        ] + [
-            f"line {line}: {message}{f' ({times} times)' if times > 1 else ''}"
-            for (line, message), times in sorted(self._remarks.items())
-        ])  # fmt: skip
+        ] + self._remarked())  # fmt: skip
+
+    def _remarked(self) -> list[str]:
+        """The remarks, those of one wording together, by their first lines."""
+        grouped: dict[str, list[tuple[int, int]]] = {}
+        for (line, message), times in sorted(self._remarks.items()):
+            grouped.setdefault(message, []).append((line, times))
+        found = []
+        for message, places in grouped.items():
+            lines, total = [str(line) for line, _ in places], sum(times for _, times in places)
+            more = f" and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
+            where = f"line{'s' if len(lines) > 1 else ''} {', '.join(lines[:SHOWN])}{more}"
+            found.append(f"{where}: {message}{f' ({total} times)' if total > 1 else ''}")
+        return found
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data."""

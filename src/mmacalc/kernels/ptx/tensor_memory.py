@@ -2,8 +2,9 @@
 
 Products run in the order in which a thread issues them, when the mbarrier that its tcgen05.commit names is waited
 for, the latest that PTX permits; stores arrive at tcgen05.wait::st. Who reads cells must know of the write: through
-the mbarrier, or through a barrier after the wait. Layouts and arithmetic are the catalog's. What is not followed:
-tcgen05.fence, and registers of tcgen05.ld before tcgen05.wait::ld, which compilers read early without known effect.
+the mbarrier, or through a barrier after the wait. Layouts and arithmetic are the catalog's. Registers of tcgen05.ld
+that are read before tcgen05.wait::ld, and tcgen05.fence where it lacks (`tensor_fences`), are notes: compilers do so
+without known effect.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from .accesses import SHARED_BASE
 from .arithmetic import least_or_greatest
 from .floats import finished
 from .operation import DTYPES
+from .tensor_fences import AFTER, BEFORE, ThreadFences
 from .tensor_products import commit, copy, multiply, shift
 
 TYPE_CHECKING = False
@@ -69,6 +71,7 @@ class TensorMemory:
         # By CTA and quarter of the lanes, the loads since the last write: by warp and statement, their columns and the
         # clocks of the warp's threads.
         self.reads: dict[tuple[int, int], dict[tuple[int, int], _Reads]] = {}
+        self.fences = ThreadFences(machine.order)
         self.allocations = 0
         self.made: dict[int, tuple[Step, Array]] = {}  # allocation -> its statement and threads
 
@@ -117,7 +120,11 @@ class TensorMemory:
                 del known[key]
                 own = np.full(len(reads.number), machine.member_of[thread])
                 teams, members = np.repeat(team, len(own)), machine.member_of[reads.number]
-                if not machine.order.ordered(teams, own, members, reads.clocks).any():
+                ordered = machine.order.ordered(teams, own, members, reads.clocks)
+                if ordered.any() and does != "frees" and not (members == own).any():
+                    before = np.full(int(ordered.sum()), reads.step.index)
+                    self._check_fences(step, thread, members[ordered], reads.clocks[ordered], before)
+                if not ordered.any():
                     machine.launch.find(
                         "race", step, f"{does} Tensor Memory that warp {int(machine.inner_of[reads.number[0]]) // 32} "
                         "may still read: a barrier, or an mbarrier that it arrives at, must come in between",
@@ -172,16 +179,33 @@ class TensorMemory:
         writer, clock = self.writer[index].reshape(-1), self.clock[index].reshape(-1)
         team = np.full(len(writer), machine.team_of[thread])
         member = np.full(len(writer), machine.member_of[thread])
-        wrong = (writer >= 0) & (writer != member)
-        wrong &= ~machine.order.ordered(team, member, np.maximum(writer, 0), clock)
+        apart = (writer >= 0) & (writer != member)
         if own:
             for agent, phase in self.commits.get(thread, {}).items():
-                wrong &= (writer != agent) | (clock > phase)
+                apart &= (writer != agent) | (clock > phase)
+        wrong = apart & ~machine.order.ordered(team, member, np.maximum(writer, 0), clock)
+        apart &= ~wrong
+        if apart.any() and not does:
+            self._check_fences(step, thread, writer[apart], clock[apart], self.step[index].reshape(-1)[apart])
         if wrong.any():
             other = machine.program.steps[int(self.step[index].reshape(-1)[wrong][0])]
             does = does or ("reads" if reads else "writes")
             machine.launch.find("race", step, f"{does} Tensor Memory that another thread or operation wrote without "
                                 "synchronisation in between", number, other)  # fmt: skip
+
+    def _check_fences(self, step: Step, thread: int, agent: Array, clock: Array, before: Array) -> None:
+        """Whether tcgen05.fence stands on both sides of what orders a thread behind other agents' operations: these
+        were done at clocks, by statements with the indices `before`. Of several lanes of a warp one is enough."""
+        machine = self.machine
+        after, unannounced = self.fences.lacking(
+            int(machine.team_of[thread]), int(machine.member_of[thread]), agent, clock
+        )
+        for index in np.unique(before).tolist():
+            mine = before == index
+            if after[mine].all():
+                machine.launch.remark(step, AFTER)
+            if unannounced[mine].all():
+                machine.launch.remark(machine.program.steps[index], BEFORE)
 
     def note(self, step: Step, cta: int, quarters: Array, columns: Array, writer: int, clock: int) -> None:
         index = np.ix_(np.array([cta]), quarters, columns)
@@ -256,7 +280,17 @@ def _relinquish(compiler: Compiler, statement: Statement, step: Step) -> None:
 
 
 def _fence(compiler: Compiler, statement: Statement, step: Step) -> None:
-    """tcgen05.fence: its rule has no effect that is known; see the module."""
+    """tcgen05.fence: see `tensor_fences`."""
+    words = statement.modifiers
+    if words not in (("fence::before_thread_sync",), ("fence::after_thread_sync",)):
+        raise Error(f"{statement.opcode} is not covered")
+    before = words[0] == "fence::before_thread_sync"
+
+    def run(machine: Machine, threads: Threads) -> None:
+        fences = machine.tensor_memory.fences
+        (fences.release if before else fences.acquire)(threads.team, threads.member)
+
+    step.run = run
 
 
 def _wait(compiler: Compiler, statement: Statement, step: Step) -> None:
