@@ -183,6 +183,38 @@ def test_rows_of_a_in_tensor_memory_are_shifted_as_they_are_read(shifted: bool) 
     assert (out.view(np.float32) == a[rows] @ b.T).all()
 
 
+def test_a_product_follows_a_copy_of_its_operand_by_the_same_thread() -> None:
+    """tcgen05.cp and tcgen05.mma of one thread form a pipeline (PTX ISA 9.7.16.6.2): nothing needs to come between."""
+    random = np.random.default_rng(6)
+    a, b = random.integers(-4, 5, (128, 16)), random.integers(-4, 5, (32, 16))
+    work = "add.u32 %r6, %r2, 4096; add.u32 %r8, %r3, 64;"
+    for at, start, rows in ((4, 2, 128), (5, 6, 32)):
+        code = rows * 16 >> 4 << 16 | 128 >> 4 << 32 | 1 << 46
+        work += f"cvt.u64.u32 %d{at}, %r{start}; shr.u64 %d{at}, %d{at}, 4; or.b64 %d{at}, %d{at}, {code};"
+    work += f"""setp.eq.u32 %p3, %r0, 7; mov.b32 %r7, {1 << 4 | 4 << 17 | 8 << 24};
+ tcgen05.cp.cta_group::1.128x256b [%r8], %d4;
+ tcgen05.mma.cta_group::1.kind::f16 [%r3], [%r8], %d5, %r7, %p3;"""
+    out = run(np.concatenate([operand(a), operand(b)]), (128, 32), work=work, read=read(32))
+    assert (out.view(np.float32) == a @ b.T).all()
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "tcgen05.cp.cta_group::1.128x256b [%r8], %d4;",
+        "tcgen05.mma.cta_group::1.kind::f16 [%r8], %d4, %d4, %r7, %p3;",
+        "tcgen05.mma.cta_group::1.kind::f16 [%r3], [%r8], %d4, %r7, %p3;",
+        "tcgen05.shift.cta_group::1.down [%r8];",
+    ],
+    ids=["cp", "mma", "mma of A", "shift"],
+)
+def test_columns_beyond_tensor_memory_stop_the_launch(work: str) -> None:
+    setup = f"""add.u32 %r8, %r3, 508; cvt.u64.u32 %d4, %r2; shr.u64 %d4, %d4, 4; or.b64 %d4, %d4, {1 << 46};
+ setp.eq.u32 %p3, %r0, 7; mov.b32 %r7, {1 << 4 | 4 << 17 | 8 << 24};"""
+    with pytest.raises(mmacalc.Error, match=r"line 2\d.*touches columns 508 to \d+ of Tensor Memory, which has 512"):
+        run(NOTHING, (128, 4), work=setup + "\n" + work, read=read(4))
+
+
 HANDOVER = """.version 9.0
 .target sm_100a
 .address_size 64

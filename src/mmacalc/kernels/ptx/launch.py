@@ -287,12 +287,20 @@ class Launch:
     def _early_reads(self) -> None:
         """Registers of tcgen05.ld that are read before tcgen05.wait::ld: a rule of PTX (9.7.16.8) that compilers break
         without a known effect (Triton 3.9, CUTLASS's tutorials)."""
+        found = {}
         for load, readers in self.program.early_reads().items():
-            count = sum(step.executed > 0 for step in readers)
-            if count and load.executed:
-                first = min(step.line for step in readers)
-                self.remark(load, f"{counted(count, 'statement')} from line {first} on use its registers before "
-                            "tcgen05.wait::ld, which PTX does not permit; no effect of that is known")  # fmt: skip
+            lines = [step.line for step in readers if step.executed]
+            if lines and load.executed:
+                found[load] = lines
+        if not found:
+            return
+        count, first = sum(map(len, found.values())), min(map(min, found.values()))
+        whose = "its registers" if len(found) == 1 else f"registers of {len(found)} such loads"
+        self.remark(
+            min(found, key=lambda load: load.line),
+            f"{counted(count, 'statement')} from line {first} on use {whose} before tcgen05.wait::ld, which PTX does "
+            "not permit; no effect of that is known",
+        )
 
     def _machine(self, first: int, count: int) -> Machine:
         machine = Machine(self, first, count)

@@ -28,8 +28,8 @@ KEPT = 8
 """Fences of a thread that are remembered."""
 RULE = "by PTX (9.7.16.6); compilers leave it out, without a known effect"
 AFTER = (
-    "tcgen05.fence::after_thread_sync belongs before this and after the wait that orders it behind asynchronous tcgen05 "
-    f"operations on the same Tensor Memory, {RULE}"
+    "tcgen05.fence::after_thread_sync belongs before this and after the wait that orders it behind asynchronous "
+    f"tcgen05 operations on the same Tensor Memory, {RULE}"
 )
 BEFORE = (
     "tcgen05.fence::before_thread_sync belongs after this (and its tcgen05.wait) and before the barrier that tells "

@@ -65,6 +65,7 @@ class TensorMemory:
         self.step: Array = np.zeros(shape, np.int32)
         self.busy: Array = np.zeros(shape, np.int32)
         self.queues: dict[int, list[Any]] = {}  # issuing thread -> products that are not committed
+        self.piped: dict[int, dict[int, Any]] = {}  # issuing thread -> its copies and shifts in flight, by number
         # Issuing thread -> agents of the mbarriers that its commits named, and the last phase that they completed.
         self.commits: dict[int, dict[int, int]] = {}
         self.stores: dict[int, list[Any]] = {}  # warp -> stores that are not waited for
@@ -151,6 +152,14 @@ class TensorMemory:
             self.owner[cta, start : start + columns] = 0
             machine.events += 1
 
+    def allocated(self, step: Step, thread: int, cta: int, columns: Array) -> bool:
+        """Whether columns are allocated; if not, that is a finding."""
+        inside = columns < COLUMNS
+        if inside.all() and (self.owner[cta, columns] != 0).all():
+            return True
+        self.machine.launch.find("tensor memory", step, "touches columns that are not allocated", np.array([thread]))
+        return False
+
     def check(  # noqa: PLR0913
         self, step: Step, thread: int, cta: int, quarters: Array, columns: Array, reads: bool, own: bool = False,
         does: str = "",
@@ -159,9 +168,7 @@ class TensorMemory:
         `own`: what the thread's own products wrote is, too, because they follow each other."""
         machine = self.machine
         number = np.array([thread])
-        inside = columns < COLUMNS
-        if not inside.all() or (self.owner[cta, columns[inside]] == 0).any():
-            machine.launch.find("tensor memory", step, "touches columns that are not allocated", number)
+        if not self.allocated(step, thread, cta, columns):
             return
         index = np.ix_(np.array([cta]), quarters, columns)
         busy = self.busy[index]

@@ -34,6 +34,8 @@ __all__ = ["commit", "copy", "moved_up", "multiply", "shift"]
 # The swizzle of a shared-memory descriptor of tcgen05, bits 61 to 63 (PTX ISA 9.7.16.4.1): bytes of a row, and the
 # mask.
 MODES = {0: (16, 0), 6: (32, 0x10), 4: (64, 0x30), 2: (128, 0x70)}
+PIPED = ("cp", "shift")
+"""Operations that a tcgen05.mma of the same thread follows without a wait (PTX ISA 9.7.16.6.2)."""
 PADDED = {"b4x16_p64": 4, "b6x16_p32": 6}
 """The bits of elements that tcgen05.cp gives a byte each."""
 
@@ -114,12 +116,15 @@ class _Operation:
             index = np.ix_(np.array([cta]), quarters, columns)
             memory.busy[index] += 1
             memory.step[index] = step.index
+        if step.statement.modifiers[0] in PIPED:
+            memory.piped.setdefault(thread, {})[self.number] = self
         for granules in reads:
             machine.begin_reading(granules, self.number)
 
     def __call__(self, agent: int | None = None, clock: int = 0) -> None:
         machine, memory = self.machine, self.machine.tensor_memory
         self.carry_out()
+        memory.piped.get(self.thread, {}).pop(self.number, None)
         member = int(machine.member_of[self.thread])
         for cta, quarters, columns in self.cells:
             memory.busy[np.ix_(np.array([cta]), quarters, columns)] -= 1
@@ -155,7 +160,11 @@ def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
                 places = cta * machine.shared_size + offsets
                 granules = np.unique(places.reshape(-1) // machine.granule)
                 machine.check_async_read(step, thread, granules)
-                used = np.unique(base + column)
+                used = _columns(step, base, int(column.max()) + 1)[np.unique(column)]
+                if first + lane.max() >= LANES:
+                    raise Error(f"line {step.line}: {step.text}: it writes {int(lane.max()) + 1} lanes of {LANES}; the "
+                                f"address says lane {first}")  # fmt: skip
+                machine.tensor_memory.allocated(step, thread, cta, used)
                 quarters = np.unique((first + lane) // 32)
 
                 machine.tensor_memory.check_reads(step, thread, cta, quarters, used, "writes")
@@ -174,6 +183,14 @@ def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
                 )
 
     step.run = run
+
+
+def _columns(step: Step, first: int, count: int) -> Array:
+    """The columns that an operation touches; Tensor Memory has 512."""
+    if first + count > COLUMNS:
+        raise Error(f"line {step.line}: {step.text}: touches columns {first} to {first + count - 1} of Tensor Memory, "
+                    f"which has {COLUMNS}")  # fmt: skip
+    return np.arange(first, first + count)
 
 
 def _widened(data: Array, bits: int) -> Array:
@@ -197,9 +214,9 @@ def shift(compiler: Compiler, statement: Statement, step: Step) -> None:
         memory = machine.tensor_memory
         for thread, at in zip(threads.number.tolist(), address(machine, threads).tolist()):
             lane, column = at >> 16 & 0xFFFF, at & 0xFFFF
-            if lane % 32:
-                raise Error(f"line {step.line}: {step.text}: the lane is a multiple of 32 (9.7.16.8.3); it is {lane}")
-            own, columns = int(machine.cta_of[thread]), np.arange(column, min(COLUMNS, column + 8))
+            if lane % 32 or lane >= LANES:
+                raise Error(f"line {step.line}: {step.text}: the lane is 0, 32, 64 or 96 (9.7.16.8.3); it is {lane}")
+            own, columns = int(machine.cta_of[thread]), _columns(step, column, 8)
             quarters = np.arange(lane // 32, 4)
             for cta in (own & ~1, own | 1) if pair else (own,):
                 _may_multiply(memory, step, thread, cta, quarters, columns)
@@ -355,15 +372,15 @@ def _product(  # noqa: C901, PLR0913, PLR0915
         )
         machine.check_async_read(step, thread, granules)
         reads.append(granules)
-    columns = np.arange(starts["D"], min(COLUMNS, starts["D"] + places["D"].registers))
+    columns = _columns(step, starts["D"], places["D"].registers)
     quarters = np.unique(places["D"].lane % LANES // 32)
     memory = machine.tensor_memory
     for cta in ctas:
         _may_multiply(memory, step, thread, cta, quarters, columns)
         for name in starts:
             if name != "D":
-                used = np.arange(starts[name], min(COLUMNS, starts[name] + places[name].registers))
-                memory.check(step, thread, cta, np.arange(4), used, True)
+                used = _columns(step, starts[name], places[name].registers)
+                _may_read(memory, step, thread, cta, used)
     signs = {"A": fields.get("negate_a", 0), "B": fields.get("negate_b", 0)}
 
     def carry_out() -> None:
@@ -435,6 +452,18 @@ def _may_multiply(memory: TensorMemory, step: Step, thread: int, cta: int, quart
     ):
         return
     memory.check(step, thread, cta, quarters, columns, False, own=True)
+
+
+def _may_read(memory: TensorMemory, step: Step, thread: int, cta: int, columns: Array) -> None:
+    """As `check`, of an operand of a product; what copies and shifts of the same thread write is there in time."""
+    piped = np.zeros((4, COLUMNS), np.int32)
+    for operation in memory.piped.get(thread, {}).values():
+        for other, quarters, written in operation.cells:
+            if other == cta:
+                piped[np.ix_(quarters, written)] += 1
+    left = columns[~((memory.busy[cta] == piped).all(axis=0) & piped.any(axis=0))[columns]]
+    if len(left):
+        memory.check(step, thread, cta, np.arange(4), left, True)
 
 
 def _shared_bits(kind: str, shaped: Any, name: str) -> int:
