@@ -9,7 +9,7 @@ import numpy as np
 from ...base.errors import Error, counted
 from ..device.findings import Reporter, Stop
 from ..device.scheduler import Waves
-from .checks import Barriers, Bounds, Moves, Products, Races, Waits
+from .checks import Alignment, Barriers, Bounds, Moves, Products, Races, Unread, Waits
 from .counters import Counters
 from .indexing import relative_key
 from .ordering import GlobalRaces
@@ -44,6 +44,7 @@ class Batch:
     """Some workgroups, and what watches them. waves: which run, wait and have ended; limit: of the instructions of the
     launch; trace: the row of a wave, and what is called after each of its instructions."""
 
+    alignment: Alignment
     barriers: Barriers
     bounds: Bounds
     counters: Counters
@@ -62,6 +63,7 @@ class Batch:
     steps: int
     tally: Tally
     uninitialised: Uninitialised
+    unread: Unread
     waits: Waits
     waves: Waves
 
@@ -84,6 +86,8 @@ class Batch:
         self.waits = Waits(self.counters, program, self.reporter)
         self.races = Races(self.lds, self.counters, program, self.reporter)
         self.grid_races = GlobalRaces(None, self.memory, program, self.reporter, 0)
+        self.alignment = Alignment(self.reporter, program.target.translates)
+        self.unread = Unread(self.lds.size)
         self.barriers = Barriers(self.waves, program, self.reporter)
         self.bounds = Bounds(self.lds, self.scratch, program.target.architecture.lds_bytes, self.reporter)
         self.uninitialised = Uninitialised(registers, program, self.reporter)
@@ -99,6 +103,8 @@ class Batch:
         self.moves.accessed(event)
         self.waits.accessed(event)
         self.races.accessed(event)
+        self.alignment.accessed(event)
+        self.unread.accessed(event)
         for observer in self.observers:
             observer.shared(self.running, event.lanes, event.offsets, event.lanes.size, event.kind)
 

@@ -15,7 +15,7 @@ from ...base.errors import counted
 from ...base.records import TupleRecord
 from ...hazards.recognizer import recognizer_for
 from ...hazards.register_use import entry_of
-from ..device.findings import KernelFinding, Stop
+from ..device.findings import KernelFinding, Stop, lanes_text
 from ..device.memory import octets_of
 from ..device.races import UNWAITED
 from ..device.traffic import KNOWN, PERIOD
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from .state import Group
 
 __all__ = [
-    "Barriers", "Bounds", "LocalAccess", "Moves", "Products", "Races", "Waits", "check_wait_states", "entry_at",
-    "instructions_of",
+    "Alignment", "Barriers", "Bounds", "LocalAccess", "Moves", "Products", "Races", "Unread", "Waits",
+    "check_wait_states", "entry_at", "instructions_of",
 ]  # fmt: skip
 
 _VERBS = {"read": "reads", "write": "writes"}
@@ -374,7 +374,127 @@ class Bounds:
         raise Stop(f"{self.reporter.where(row, instruction, lane)}: {text}")
 
 
-# --- wait states, after the launch ---
+class Alignment:
+    """Finds accesses whose address is not a multiple of what the hardware wants.
+
+    ROCm runs kernels with SH_MEM_CONFIG.alignment_mode UNALIGNED (Linux, kfd_device_queue_manager_v9.c to _v12.c; LLVM
+    22, GCNSubtarget: amdhsa has unaligned-access-mode): loads and stores of any size may then lie at any byte. LDS in
+    another mode ignores the lowest bits of an address that is not native: a multiple of the access's size, of 16 for 96
+    bits (RDNA3 ISA guide, sections 3.3.4.1 and 12.7): noted. Atomic operations must be aligned in every mode, else the
+    hardware reports a memory violation (sections 3.3.3 and 12.7; RDNA4 ISA guide, section 9.5): the launch is stopped.
+    Scalar loads ignore the two lowest bits of an address (CDNA3 ISA guide, section 8.2): found. So is a load of LDS
+    that transposes, where it then does not: gfx1250's DS_LOAD_TR16_B128 (measured on an MI455X, see
+    `memory_access.transpose_loads`). falls_back: whether the target does that.
+    """
+
+    falls_back: bool
+    reporter: Reporter
+
+    def __init__(self, reporter: Reporter, falls_back: bool) -> None:
+        self.reporter, self.falls_back = reporter, falls_back
+
+    def accessed(self, event: LocalAccess) -> None:
+        """Note a load or a store of LDS that is right in the unaligned mode only."""
+        access, addresses = event.access, event.lanes.addresses
+        if access.action not in ("load", "store") or not len(addresses):
+            return
+        native = min(4, event.lanes.size) if event.loaded else 1 << (access.size - 1).bit_length()
+        if not int(np.bitwise_or.reduce(addresses)) & (native - 1):
+            return
+        wrong = (addresses & (native - 1)) != 0
+        byte = int(addresses[int(wrong.argmax())])
+        verb = "writes" if event.kind == "write" else "reads"
+        what = f"{verb} {counted(access.size, 'byte')} at byte {byte} of LDS, not a multiple of {native}"
+        enter, why = self.reporter.note, "right in the unaligned mode that ROCm sets, at another address in any other"
+        if self.falls_back and "_load_tr" in event.instruction.name:
+            enter, why = self.reporter.find, "the hardware then loads without transposing"
+        enter("misaligned", event.group.numbers(), event.instruction, f"{what}: {why}", event.lanes.spread(wrong))
+
+    def atomic(self, instruction: DecodedInstruction, access: Access, lanes: ActiveLanes, where: str) -> None:
+        """An atomic operation of some lanes. where: what memory it is in.
+
+        Raises:
+            Stop: its address is not a multiple of its size.
+        """
+        wrong = (lanes.addresses.astype(np.int64) & (access.size - 1)) != 0
+        if not wrong.any():
+            return
+        place = int(wrong.argmax())
+        row, lane = (int(numbers[place]) for numbers in lanes.lanes())
+        self._stop(instruction, access, (row, lane), f"{int(lanes.addresses[place]):#x} of {where}")
+
+    def scalar_atomic(self, group: Group, instruction: DecodedInstruction, access: Access, addresses: Array) -> None:
+        """A scalar atomic operation of some waves.
+
+        Raises:
+            Stop: its address is not a multiple of its size.
+        """
+        wrong = (addresses & np.uint64(access.size - 1)) != 0
+        if wrong.any():
+            place = int(wrong.argmax())
+            where = f"{int(addresses[place]):#x} of global memory"
+            self._stop(instruction, access, (int(group.numbers()[place]), None), where)
+
+    def _stop(
+        self, instruction: DecodedInstruction, access: Access, who: tuple[int, int | None], where: str
+    ) -> NoReturn:
+        raise Stop(
+            f"{self.reporter.where(who[0], instruction, who[1])}: misaligned: an atomic operation of {access.size} "
+            f"bytes at {where}, not a multiple of {access.size}, which is a memory violation on hardware"
+        )
+
+    def scalar(self, group: Group, instruction: DecodedInstruction, access: Access, addresses: Array) -> None:
+        """Find a scalar access of words whose address (uint64, of each wave) is not a multiple of 4."""
+        wrong = (addresses & np.uint64(3)) != 0
+        if access.size >= 4 and wrong.any():
+            address = int(addresses[int(wrong.argmax())])
+            message = (
+                f"accesses memory at {address:#x}, not a multiple of 4: the hardware ignores the two lowest bits, and "
+                f"takes {address & ~3:#x}"
+            )
+            self.reporter.find("misaligned", group.numbers(), instruction, message, wrong[:, None])
+
+
+# --- after the launch ---
+
+
+class Unread:
+    """Finds bytes of LDS that are written, and that no workgroup of the launch reads. size: of a workgroup's LDS.
+
+    An atomic operation that returns nothing only writes; one that returns or compares reads as well.
+    """
+
+    size: int
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._read: Array = np.zeros(-(-size // 16) * 16, np.uint8)
+        self._writer: Array = np.full(len(self._read), -1, np.int64)
+        self._known: set[tuple[int, int]] = set()
+
+    def accessed(self, event: LocalAccess) -> None:
+        """Enter an access; one of the same addresses by the same instruction again is known."""
+        addresses, instruction = event.lanes.addresses, event.instruction
+        key = instruction.address, hash(addresses.tobytes())
+        if key in self._known:
+            return
+        if len(self._known) >= KNOWN:
+            self._known.clear()
+        self._known.add(key)
+        places = addresses[:, None] + np.arange(event.lanes.size)
+        writes = event.kind != "read"
+        if not writes or event.kind == "compare-and-swap" or (event.kind == "atomic" and instruction.destinations):
+            self._read[places] = 1
+        if writes:
+            self._writer[places] = instruction.address
+
+    def finish(self, program: Program, tally: Tally) -> None:
+        """Note for each instruction the bytes that it was the last one to write, and that nothing has read."""
+        unread = (self._writer >= 0) & (self._read == 0)
+        for address in np.unique(self._writer[unread]).tolist():
+            bytes_ = np.flatnonzero(unread & (self._writer == address)).tolist()
+            what = f"{counted(len(bytes_), 'byte')} of LDS that nothing reads: {lanes_text(tuple(bytes_), 'byte')}"
+            tally.note(entry_at(tally, "never read", program.instructions[address], f"writes {what}", 1))
 
 
 SCHED_MODE = 26

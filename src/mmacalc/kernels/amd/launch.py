@@ -17,7 +17,7 @@ from ..device.memory import GlobalMemory, check_type
 from ..device.shared import PrivateMemory, SharedMemory
 from ..device.traffic import BankCounter
 from .batch import Batch
-from .checks import check_wait_states
+from .checks import Unread, check_wait_states
 from .control import CODE_BASE
 from .ordering import grid_races
 from .program import program_of
@@ -163,12 +163,12 @@ class _CompiledLaunch:
         size = each * self.target.wave * lane_bytes + 4 * self.lds_bytes
         step = max(1, min(MOST_WAVES // each, MOST_BYTES // max(1, size)))
         places = workgroups(self.grid)
-        done, shadow = 0, self._grid_races()
+        done, shadow, unread = 0, self._grid_races(), Unread(self.lds_bytes)
         with np.errstate(all="ignore"):
             while groups := list(islice(places, step)):
                 batch = self._batch(groups, max(vectors, 3), accumulators)
                 batch.limit, batch.observers = limit, observers
-                batch.grid_races.shadow, batch.grid_races.first = shadow, done
+                batch.unread, batch.grid_races.shadow, batch.grid_races.first = unread, shadow, done
                 for observer in observers:
                     observer.started(batch)
                 if trace is not None and done * each <= trace[0] < (done + len(groups)) * each:
@@ -178,6 +178,7 @@ class _CompiledLaunch:
                 done += len(groups)
                 self.tally.steps += batch.steps
         self.memory.commit()
+        unread.finish(self.program, self.tally)
 
     def _grid_races(self) -> GridRaces | None:
         return grid_races(self.kernel, self.program, self.memory, prod(self.grid), self.tally)

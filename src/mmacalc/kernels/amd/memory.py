@@ -365,6 +365,7 @@ def lds_access(
         scattered(lds.data, offsets, access.size, words)
         lds.note_stored(offsets, access.size, _stored(group, lanes, data))
     else:
+        batch.alignment.atomic(instruction, access, lanes, "LDS")
         kind = "compare-and-swap" if "cmp" in access.action else "atomic"
         batch.accessed(LocalAccess(group, lanes, instruction, access, kind, offsets, rows, None, False))
         _local_atomic(group, lanes, instruction, access, (lds, offsets, data, "LDS"))
@@ -464,6 +465,7 @@ def scratch_access(
         else:  # compilers keep masks of lanes there that are defined in some
             scattered(scratch.undefined, offsets, access.size, [lanes.gather(group.undefined(one)) for one in bits])
     else:
+        batch.alignment.atomic(instruction, access, lanes, "scratch")
         _local_atomic(group, lanes, instruction, access, (scratch, offsets, data, "scratch"))
 
 
@@ -486,6 +488,7 @@ def global_access(
         batch.grid_races.accessed(lanes, instruction, "write", offsets, words)
         scattered(memory.data, offsets, access.size, words)
     else:
+        batch.alignment.atomic(instruction, access, lanes, "global memory")
         batch.grid_races.accessed(lanes, instruction, "atomic", offsets, None)
         atomic_access(group, lanes, instruction, access, (memory.data, offsets, data))
 

@@ -488,10 +488,13 @@ def _scalar_places(
             start, stride, records = fields(group)
             size = np.where(stride == 0, records, stride * records).astype(np.int64)
             room = np.broadcast_to(np.where(within < 0, 0, size - within), (group.count, 1))[:, 0]
-        where = start + within.view(np.uint64)
-        if access.size >= 4:
+        where = np.broadcast_to(start + within.view(np.uint64), (group.count, 1))[:, 0]
+        if access.action not in ("load", "store"):
+            group.batch.alignment.scalar_atomic(group, instruction, access, where)
+        elif access.size >= 4:
+            group.batch.alignment.scalar(group, instruction, access, where)
             where = where & ~np.uint64(3)
-        return np.broadcast_to(where, (group.count, 1))[:, 0], room
+        return where, room
 
     return places
 

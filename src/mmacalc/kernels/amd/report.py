@@ -33,12 +33,15 @@ KINDS = {
     "barrier": "the waves of a workgroup meet at different barriers, and not equally often",
     "exec": "a WMMA instruction runs while lanes are inactive",
     "wait states": "too few wait states after a matrix instruction",
+    "misaligned": "the hardware takes another address than the instruction says, or does not transpose",
 }
 """What is wrong with a kernel."""
 NOTES = {
     "same value": "two waves, or two workgroups, write the same value to the same bytes, and nothing orders them",
     "barrier": "the waves of a workgroup meet at different barriers",
     "outside LDS": "lanes access LDS far outside: the hardware drops what they store and loads zeros",
+    "misaligned": "an access of LDS that is right in the unaligned mode only, which ROCm sets",
+    "never read": "bytes of LDS that an instruction writes, and that nothing reads",
     "not checked": "a check did not run",
 }
 """What is remarkable, and not wrong."""
