@@ -16,6 +16,7 @@ from .base.checks import shown
 from .base.errors import Error, first_of
 from .base.late import imported
 from .base.numerals import whole
+from .kernels.device.memory import owner_of
 from .kernels.launching import launch as launch_kernel
 from .kernels.loading import load
 from .kernels.ptx.kernel import PtxKernel
@@ -95,7 +96,11 @@ def compiled(kernel: Any, target: str, values: dict[str, Any], options: dict[str
     names = kernel.arg_names
     signature = {name: "constexpr" if _is_constant(kernel, name) else _type(name, values[name]) for name in names}
     constants = {name: values[name] for name in names if signature[name] == "constexpr"}
-    aligned = {(at,): [["tt.divisibility", 16]] for at, name in enumerate(names) if signature[name][0] == "*"}
+    aligned = {
+        (at,): [["tt.divisibility", 16]]
+        for at, name in enumerate(names)
+        if signature[name][0] == "*" and _bytes_before(name, values[name]) % 16 == 0
+    }
     source = compiler.ASTSource(fn=kernel, signature=signature, constexprs=constants, attrs=aligned)
     return triton.compile(source, target=machine, options=options or {})
 
@@ -143,16 +148,57 @@ def _element(name: str, value: Any) -> str:
     return TYPES[kind]
 
 
-def _array(value: Any) -> Any:
-    """A tensor of torch as an array on the same memory, of bytes where NumPy lacks its type; anything else as it is."""
-    if not hasattr(value, "data_ptr"):
-        return value
-    if value.device.type != "cpu":
-        raise Error("a tensor is on a GPU; kernels run on tensors of the CPU: give tensor.cpu()")
-    try:
-        return value.detach().numpy()
-    except TypeError:
-        return value.detach().view(imported("torch").uint8).numpy()
+def _bytes_before(name: str, value: Any) -> int:
+    """How many bytes of its storage lie before an array or a tensor; storage begins at a multiple of 256 here."""
+    if hasattr(value, "data_ptr"):
+        return int(value.storage_offset() * value.element_size())
+    return owner_of(name, value)[1]
+
+
+class _Tensors:
+    """The storage of torch's tensors as arrays of bytes, each once, so that tensors that share storage share memory."""
+
+    def __init__(self) -> None:
+        self._storages: dict[int, Array] = {}
+
+    def pointer(self, value: Any) -> Any:
+        """What a pointer to a tensor is launched with: its storage from its first element on, with any strides.
+
+        Anything else is returned as it is.
+
+        Raises:
+            Error: the tensor is on a GPU.
+        """
+        if not hasattr(value, "data_ptr"):
+            return value
+        if value.device.type != "cpu":
+            raise Error("a tensor is on a GPU; kernels run on tensors of the CPU: give tensor.cpu()")
+        storage = value.untyped_storage()
+        if storage.data_ptr() not in self._storages:
+            torch = imported("torch")
+            self._storages[storage.data_ptr()] = torch.empty(0, dtype=torch.uint8).set_(storage).numpy()
+        return self._storages[storage.data_ptr()][_bytes_before("a tensor", value) :]
+
+    def tensor(self, descriptor: Any) -> tuple[Array, str | None]:
+        """The tensor of a descriptor as an array, and the PTX type of its elements where NumPy lacks it.
+
+        Raises:
+            Error: its strides are not those of consecutive elements.
+        """
+        base, shape, kind = descriptor.base, tuple(map(int, descriptor.shape)), _element("base", descriptor.base)
+        wanted = [prod(shape[at + 1 :]) for at in range(len(shape))]
+        if list(map(int, descriptor.strides)) != wanted:
+            raise Error(
+                f"the tensor descriptor has strides {list(descriptor.strides)}; tensor maps are covered of consecutive "
+                f"elements, of shape {list(shape)} with strides {wanted}: give base.contiguous()"
+            )
+        held = {"bf16": "uint16", "fp8e4nv": "uint8", "fp8e5": "uint8", "i8": "uint8", "i16": "uint16"}.get(kind)
+        dtype = np.dtype(held or str(base.dtype).removeprefix("torch."))
+        content = self.pointer(base).reshape(-1).view(np.uint8)
+        size = prod(shape) * dtype.itemsize
+        if size > content.size:
+            raise Error(f"the tensor descriptor of shape {list(shape)} has {size} bytes; its base has {content.size}")
+        return content[:size].view(dtype).reshape(shape), "bf16" if kind == "bf16" else None
 
 
 def _run(made: Any, grid: Any, values: list[Any], options: dict[str, Any]) -> Any:
@@ -160,7 +206,7 @@ def _run(made: Any, grid: Any, values: list[Any], options: dict[str, Any]) -> An
     if "ptx" in made.asm:
         (kernel,) = load(made.asm["ptx"]).values()
         assert isinstance(kernel, PtxKernel)
-        given = _with_descriptors(values, made.metadata)
+        given = _with_descriptors(values, made.metadata, True)
         for name in ("global_scratch_size", "profile_scratch_size"):
             if size := getattr(made.metadata, name, 0):
                 given.append(np.zeros(size * prod(sizes), np.uint8))
@@ -171,7 +217,7 @@ def _run(made: Any, grid: Any, values: list[Any], options: dict[str, Any]) -> An
         path = Path(folder) / "kernel.hsaco"
         path.write_bytes(made.asm["hsaco"])
         found: Any = load(path)[made.metadata.name]
-    given = [_array(value) for value in values]
+    given = _with_descriptors(values, made.metadata, False)
     expected = sum(not one.value_kind.startswith("hidden_") for one in found.arguments)
     given += [None] * (expected - len(given))  # scratch that the kernel does not use
     shared = max(0, made.metadata.shared - found.descriptor.group_segment_size)
@@ -179,16 +225,37 @@ def _run(made: Any, grid: Any, values: list[Any], options: dict[str, Any]) -> An
     return launch_kernel(found, sizes, threads, *given, shared=shared, **options)
 
 
-def _with_descriptors(values: list[Any], metadata: Any) -> list[Any]:
-    """The arguments of PTX: a tensor descriptor is a tensor map with its shape and strides."""
-    maps = list(getattr(metadata, "tensordesc_meta", None) or [])
+def _with_descriptors(values: list[Any], metadata: Any, maps_run: bool) -> list[Any]:
+    """The arguments of a compiled kernel, of a tensor descriptor as Triton 3.9's launchers have them.
+
+    That is a tensor map where Triton made one, else its base, shape, strides and whether it fills with NaN and rounds
+    to tf32; after either once more the shape and the strides. maps_run: whether kernels run that take a map (PTX).
+
+    Raises:
+        Error: a descriptor that is not covered.
+    """
+    maps, tensors = list(getattr(metadata, "tensordesc_meta", None) or []), _Tensors()
     given: list[Any] = []
     for value in values:
-        if hasattr(value, "block_shape"):
-            meta, array = maps.pop(0), _array(value.base)
-            swizzle = ("none", "32B", "64B", "128B")[meta["swizzle"]]
-            given += [tensor_map(array, meta["block_size"], swizzle=swizzle), *array.shape]
-            given += [stride // array.itemsize for stride in array.strides]
+        if not hasattr(value, "block_shape"):
+            given.append(tensors.pointer(value))
+            continue
+        sizes = [*map(int, value.shape), *map(int, value.strides)]
+        fills, rounds = getattr(value, "padding", "zero") == "nan", bool(getattr(value, "round_f32_to_tf32", False))
+        if not maps:
+            given += [tensors.pointer(value.base), *sizes, int(fills), int(rounds), *sizes]
+        elif not maps_run:
+            raise Error(
+                "the kernel copies tensors by descriptors (tensor_load_to_lds), which is not covered of AMD's targets: "
+                "give pointers, or a target such as 'gfx942', where Triton loads a descriptor's elements"
+            )
+        elif fills or rounds:
+            what = "padding='nan'" if fills else "round_f32_to_tf32"
+            raise Error(f"{what} of a tensor descriptor is not covered for targets with tensor maps (sm_90 and newer)")
         else:
-            given.append(_array(value))
+            meta, (array, element) = maps.pop(0), tensors.tensor(value)
+            if meta.get("is_im2col") or meta.get("fp4_padded"):
+                raise Error("tensor descriptors of im2col mode and of padded fp4 are not covered")
+            swizzle = ("none", "32B", "64B", "128B")[meta["swizzle"]]
+            given += [tensor_map(array, meta["block_size"], swizzle=swizzle, element=element), *sizes]
     return given
