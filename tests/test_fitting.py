@@ -94,6 +94,17 @@ def test_a_pipe_gets_the_whole_width_and_code_is_never_broken(monkeypatch):
         assert shown(words, monkeypatch, 80) == answer(words).out
 
 
+def test_a_wide_table_of_markdown_becomes_a_grid_and_keeps_its_indents():
+    header = ["what", *[f"of kernel {number}" for number in range(9)]]
+    rows = [["instructions", *["912"] * 9], ["  vector", *["3 %"] * 9]]
+    found = fitted(tables.write(header, rows, "markdown"), 80)
+    assert max(map(len, found.split("\n"))) <= 80
+    assert "|   vector     | 3 %" in found
+    assert found.count("912") == 9
+    narrow = tables.write(header[:3], [row[:3] for row in rows], "markdown")
+    assert fitted(narrow, 80) == narrow
+
+
 CELL = st.text("ab_1. ", max_size=30).map(str.strip)
 
 

@@ -35,6 +35,7 @@ COMMANDS = frozenset((
 _GLUED = "\0%"  # a number and its unit are one word
 NARROWEST = 40  # characters: below that nothing can be read anyway
 _LABEL = re.compile(r" *(?:\S+(?: \S+){0,4} {2,}(?=\S)|[A-Z][\w ]{0,18}: (?=\S))?")
+_MARKDOWN = re.compile(r"\|[-|]+\|")
 _WORD = re.compile(r"\S+")
 _ROW = re.compile(r" *(?:[-+]?(?:\d[\w.+-]*|inf|nan)(?: +|$)){4,}")
 FILLED = 100  # characters that the lines of our longest sentences have
@@ -70,6 +71,10 @@ def fitted(text: str, width: int) -> str:
             while end < len(lines) and lines[end][:1] in ("+", "|") and len(lines[end]) == len(lines[at]):
                 end += 1
             found += _table(lines[at:end], width)
+        elif end < len(lines) and _MARKDOWN.fullmatch(lines[end]):
+            while end < len(lines) and lines[end][:1] == "|":
+                end += 1
+            found += _as_grid(lines[at:end], width)
         elif ends := _numbers(lines[at]):
             while end < len(lines) and _numbers(lines[end]) == ends:
                 end += 1
@@ -174,6 +179,14 @@ def _table(lines: Sequence[str], width: int) -> list[str]:
     return "".join(parts).rstrip("\n").split("\n")
 
 
+def _as_grid(lines: Sequence[str], width: int) -> list[str]:
+    """A table of Markdown, which becomes a grid if it is too wide."""
+    if len(lines[0]) <= width or len({len(line) for line in lines}) > 1:
+        return list(lines)
+    rule = lines[1].replace("|", "+")
+    return _table([rule, lines[0], rule.replace("-", "="), *lines[2:], rule], width)
+
+
 def _frame(lines: Sequence[str], width: int) -> Iterator[str]:
     """A frame without titles, its columns below each other."""
     bars = [at for at, character in enumerate(lines[0]) if character == "+"]
@@ -197,7 +210,7 @@ def _cells(lines: Sequence[str]) -> tuple[list[str], list[list[str]]]:
         if line[0] == "+":
             new = True
             continue
-        cells = [line[left + 1 : right].strip().replace(" %", _GLUED) for left, right in pairwise(bars)]
+        cells = [_cell(line[left + 2 : right].rstrip()) for left, right in pairwise(bars)]
         if new or (not ruled and len(rows) > 1):
             rows.append([[cell] for cell in cells])
         else:
@@ -206,6 +219,13 @@ def _cells(lines: Sequence[str]) -> tuple[list[str], list[list[str]]]:
         new = False
     header, *body = [["\n".join(cell).rstrip("\n") for cell in row] for row in rows]
     return header, body
+
+
+def _cell(text: str) -> str:
+    """A cell of a table, whose indentation means something unless it is a number's."""
+    bare = text.lstrip(" ")
+    indent = "" if bare.isdecimal() or len(text) - len(bare) > 4 else text[: len(text) - len(bare)]
+    return indent + bare.replace(" %", _GLUED)
 
 
 def _parts(columns: Sequence[Sequence[str]], least: Sequence[int], width: int) -> Iterator[list[int]]:
