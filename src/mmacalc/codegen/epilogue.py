@@ -10,6 +10,8 @@ C has D's format, and bf16 where D has 8 bits (cuBLAS 13.0, cublasLtMatmul, tabl
 
 from __future__ import annotations
 
+import re
+
 from ..base.checks import shown
 from ..base.errors import Error, did_you_mean
 from ..base.records import TupleRecord
@@ -268,7 +270,7 @@ def finishing(inst: Instruction, epilogue: Epilogue) -> Iterator[str]:
     kinds = memory_type(inst.format("D").name, language), memory_type(form.name, language)
     statements = [*_statements(inst, epilogue, dialect)]
     for name, lines in dialect.functions.items():
-        if any(f"{name}(" in line for line in statements):
+        if any(re.search(rf"\b{name}\(", line) for line in statements):
             yield lines
     yield f"// An element of D = {epilogue.formula},"
     most = ", at most its largest number" * (form.bits == 8)
