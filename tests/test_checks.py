@@ -16,6 +16,7 @@ CODES = np.ones((16, 16), np.uint16)
 REGISTERS = np.ones((2, 64), np.uint32)
 LAYOUT = MFMA.operand("A").layout
 CHAIN = mmacalc.chain(MFMA, MFMA, "A")
+KERNEL = mmacalc.load(".version 7.0 .target sm_80 .address_size 64 .visible .entry f() { ret; }")["f"]
 RIGHT = {  # for each function, arguments that it answers
     mmacalc.instruction: {"arch": "gfx942", "name": "v_mfma_f32_16x16x16_f16"},
     mmacalc.instructions: {"arch": "gfx942"},
@@ -33,6 +34,9 @@ RIGHT = {  # for each function, arguments that it answers
     mmacalc.load: {"path": str(DATA / "llvm" / "scale_gfx942.hsaco"), "arch": "gfx942"},
     mmacalc.launch: {"kernel": lambda wave: None, "grid": 1, "block": 64, "arch": "gfx942", "wave_size": 64,
                      "progress": False},
+    mmacalc.profile: {"kernel": KERNEL, "grid": 1, "block": 32, "latency": 500.0, "registers": 32, "progress": False},
+    mmacalc.debug: {"kernel": KERNEL, "grid": 1, "block": 32, "stop": "finding", "watch": (), "wave": 0,
+                    "progress": False},
     mmacalc.compare: {"first": MFMA, "second": MFMA},
     mmacalc.compare_numerics: {"architectures": ["sm_80"], "a": SQUARE, "b": SQUARE, "type": "f16", "shape": (8, 8, 64),
                                "distribution": "normal", "seed": 0, "promote": 0, "split_k": 1, "k_order": "ascending"},
