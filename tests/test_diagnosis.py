@@ -16,7 +16,7 @@ from mmacalc.diagnosis.inputs import encoded, random
 from mmacalc.diagnosis.library import LIBRARY, memory, registers
 from mmacalc.diagnosis.problem import problem_of, whole
 from mmacalc.diagnosis.search import MARGIN
-from mmacalc.diagnosis.words import spoken
+from mmacalc.diagnosis.words import description
 from mmacalc.emulator.execution import execution_of
 
 AMPERE = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -51,7 +51,7 @@ def test_every_mistake_is_named_when_it_is_made_and_none_when_it_is_not(arch, na
     problem = problem_of(inst, inputs["a"], inputs["b"], inputs["c"], False, extras)
     known = [Suspect(problem, edit) for _, mistake in LIBRARY for edit in mistake(problem)]
     assert len(known) > 500
-    assert all(spoken(problem, suspect.edits) for suspect in known)  # every kind has its words
+    assert all(description(problem, suspect.edits) for suspect in known)  # every kind has its words
     for suspect in known[7::step]:
         codes = suspect.result()
         found = diagnose(inst, d=codes[0], bits=True, **encoded(problem.execution, inputs))
