@@ -72,7 +72,7 @@ class TensorMemory:
         # By CTA and quarter of the lanes, the loads since the last write: by warp and statement, their columns and the
         # clocks of the warp's threads.
         self.reads: dict[tuple[int, int], dict[tuple[int, int], _Reads]] = {}
-        self.fences = ThreadFences(machine.order)
+        self.fences: ThreadFences = ThreadFences(machine.order)
         self.allocations = 0
         self.made: dict[int, tuple[Step, Array]] = {}  # allocation -> its statement and threads
 
