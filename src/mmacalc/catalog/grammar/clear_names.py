@@ -27,6 +27,8 @@ __all__ = ["candidates", "clear_name", "from_atom"]
 
 NEUTRAL = {"sync", "aligned", "row", "col", "shared", "b16", "m8n8", "mma_async"}
 """Parts of PTX names that may be left out without a choice: they say nothing, or what is usual."""
+WHOLE, USUAL = {"sync", "aligned"}, {"row", "col", "shared"}
+"""What only a whole opcode has, and what may be left out of one."""
 TYPES = "F64|F32|TF32|F16|BF16|S32|S8|U8|S4|U4|U1|E4M3|E5M2|E2M1|E2M3|E3M2"
 _ATOM = re.compile(
     rf"(?:SM(?P<arch>\d+)|MMA)_(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_(?P<types>(?:{TYPES}){{3,4}})"
@@ -142,7 +144,10 @@ def from_atom(word: str) -> Iterator[list[str]]:
 
 
 def _by_parts(entry: Entry, parts: list[str]) -> list[str]:
-    """The names that have these parts in this order; of several those whose other parts all say nothing."""
+    """The names that have these parts in this order; of several those whose other parts all say nothing.
+
+    A text with .sync or .aligned is a whole opcode: where ptxas refuses it for lack of .trans, say, so is it here.
+    """
     wanted = [part.lower() for part in parts]
     if len(wanted) < 2:
         return []
@@ -150,7 +155,7 @@ def _by_parts(entry: Entry, parts: list[str]) -> list[str]:
     for name in entry.names:
         own = name.lower().split(".")
         rest = _left_over(wanted, own)
-        if rest is not None:
+        if rest is not None and not (WHOLE & {*wanted} and set(rest) - USUAL):
             found.append(name)
             if set(rest) <= NEUTRAL:
                 plain.append(name)
