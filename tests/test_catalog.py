@@ -137,6 +137,7 @@ def imaginary(*lines, **changes):
     values = {}
     exec(IMAGINARY, values)
     file = contents({**values, "INSTRUCTIONS": (*values["INSTRUCTIONS"], *lines)})
+    Entry.check_types(file.instructions, "dna9")  # as files outside the package are
     return Entry({**values["ARCHITECTURES"][0], **changes}, file)
 
 

@@ -60,6 +60,10 @@ LINES = [
 ]  # fmt: skip
 USUAL = ("architecture", "instruction", "random")
 SEED = st.integers(0, 1 << 30)
+GOES_ON = ("batch", "lint", "assemble", "disassemble")
+"""Commands of which one file or line that is refused stops no other."""
+SERVERS = ("lsp", "mcp")
+"""Commands that answer messages, of which an empty standard input has none."""
 
 
 def tried(examples):
@@ -79,12 +83,15 @@ def check(argv):
     reply = answer(argv)
     shown = [word[:200] for word in argv], reply.status, reply.out[:300], reply.err[:600]
     assert reply.status in ((0, 1, 2) if argv[:1] and argv[0] in FINDING else (0, 2)), shown
+    as_data = "--json" in argv and not reply.err
     if reply.status == 2:
-        assert reply.out == "" or argv[0] == "batch", shown
+        assert reply.out == "" or argv[0] in GOES_ON or as_data, shown
         assert files() == before, shown
     else:
-        assert reply.out or argv[:2] == ["completion", "words"], shown
-    if reply.status == 2 and argv[:1] != ["batch"]:
+        assert reply.out or argv[:2] == ["completion", "words"] or argv[0] in SERVERS or "github" in argv, shown
+    if reply.status == 2 and as_data:
+        assert "error" in json.loads(reply.out.splitlines()[-1]) or argv[0] in GOES_ON, shown
+    elif reply.status == 2 and argv[:1] != ["batch"] and not (argv[0] in GOES_ON and reply.out):
         assert reply.err.startswith("mmacalc: "), shown
         assert reply.err.count("\n") == 1, shown
         assert reply.err[:-1].isprintable(), shown
