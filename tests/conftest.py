@@ -9,6 +9,9 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("mmacalc", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("mmacalc")
 
+for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):  # of the terminal that runs the tests, which say their own
+    os.environ.pop(name, None)
+
 sys.path.insert(0, str(Path(__file__).parent))
 collect_ignore = ["oracles"]  # scripts that made records, by programs that the tests do without
 
