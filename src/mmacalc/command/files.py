@@ -177,6 +177,8 @@ def expanded(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
 
     for word in words:
         if exists(word) and os.path.isdir(word):
+            if os.path.abspath(word) == os.path.abspath(os.sep):
+                raise Error(f"cannot read {word}: it is the whole file system; give a folder of listings or objects")
             inside = [os.path.join(place, name) for place, _, names in os.walk(word) for name in names]
             chosen = sorted(path for path in inside if path.lower().endswith(LISTINGS))
             if not chosen:
