@@ -203,7 +203,7 @@ def test_several_files_are_explained_one_after_another(tmp_path):
 
 def test_the_ir_of_triton_is_refused_as_what_it_is():
     (status, out, err) = answer(["explain", "#mma = #ttg.amd_mfma<{version = 3, warpsPerCTA = [4, 1]}>"])
-    assert (status, out, "QMMA" in err, "Triton's IR" in err) == (2, "", False, True)
+    assert (status, out, "QMMA" in err, "has no instrShape" in err) == (2, "", False, True)
 
 
 def tcgen05_text(name, operands):

@@ -353,7 +353,7 @@ def flags_of(name: str) -> frozenset[str]:
     it; none of what no target has.
 
     >>> sorted(flags_of("s_branch"))
-    ['barrier', 'branch', 'salu', 'terminator']
+    ['barrier', 'branch', 'salu', 'terminator', 'waits_xcnt']
     """
     return _every_flags().get(name, frozenset())
 

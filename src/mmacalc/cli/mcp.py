@@ -65,7 +65,7 @@ def shortened(text: str, limit: int) -> str:
     r"""A text of at most some characters: whole lines, and how many more there are.
 
     >>> shortened("one\ntwo\nthree\nfour\n" * 20, 120).split("\n")[-1]
-    '... 63 more lines: ask for one operand, register, lane or file'
+    '... 70 more lines: ask for one operand, register, lane or file'
     """
     text = text.rstrip("\n")
     if len(text) <= limit:
