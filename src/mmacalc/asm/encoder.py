@@ -90,6 +90,7 @@ def encode(text: str, where: Target, labels: Labels = NOWHERE) -> Encoded:
     Raises:
         Error: the target lacks it, or does not take these operands or modifiers.
 
+    >>> from mmacalc.asm.targets import target as target_of
     >>> encode("v_add_f32_e32 v2, v1, v1", target_of("gfx942")).code.hex()
     '01030402'
     """
@@ -109,6 +110,7 @@ def faults(text: str, where: Target, symbols: Mapping[str, int]) -> tuple[str, .
     Raises:
         Error: it cannot be read as far as its operands.
 
+    >>> from mmacalc.asm.targets import target as target_of
     >>> faults("v_mfma_f32_32x32x8f16 v[1:16], v[20:21], v[22:25], v[3:18]", target_of("gfx90a"), {})[1]
     'B of v_mfma_f32_32x32x8f16 takes 2 registers, even-aligned: v[22:23]; got v[22:25]'
     """
