@@ -70,6 +70,8 @@ ENDINGS = (
 """How the names of files with assembly end."""
 LISTINGS = (".s", ".asm", ".amdgcn", ".isa", ".dis", ".hsaco", ".co", ".ptx", ".sass", ".ll", ".llir", ".ttgir")
 """How the names end of what is read of a folder."""
+MOST_FILES = 100_000
+"""How many files of a folder and below are looked at."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 OBJECTS = (b"\x7fELF", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
 """How ELF objects and clang's offload bundles begin."""
@@ -177,10 +179,7 @@ def expanded(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
 
     for word in words:
         if exists(word) and os.path.isdir(word):
-            if os.path.abspath(word) == os.path.abspath(os.sep):
-                raise Error(f"cannot read {word}: it is the whole file system; give a folder of listings or objects")
-            inside = [os.path.join(place, name) for place, _, names in os.walk(word) for name in names]
-            chosen = sorted(path for path in inside if path.lower().endswith(LISTINGS))
+            chosen = sorted(path for path in _inside(word) if path.lower().endswith(LISTINGS))
             if not chosen:
                 raise Error(f"'{word}' has no file that ends in {', '.join(LISTINGS)}", kind="file", file=word)
             yield from ((path, True) for path in chosen)
@@ -191,6 +190,21 @@ def expanded(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
             yield from ((path, False) for path in chosen)
         else:
             yield word, False
+
+
+def _inside(folder: str) -> Iterator[str]:
+    """The files in a folder and below.
+
+    Raises:
+        Error: there are more of them than a folder of listings has, as of a whole file system.
+    """
+    seen = 0
+    for place, _, names in os.walk(folder):
+        seen += len(names)
+        if seen > MOST_FILES:
+            problem = f"'{folder}' has more than {MOST_FILES:,} files; give a folder of listings or objects"
+            raise Error(problem, kind="file", file=folder)
+        yield from (os.path.join(place, name) for name in names)
 
 
 def each_text(options: Options, reply: Callable[[GivenText, Options], Reply], of_object: ReadObject) -> Iterator[Reply]:

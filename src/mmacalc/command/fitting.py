@@ -55,10 +55,9 @@ def screen(stream: TextIO | None) -> int | None:
 def fitted(text: str, width: int) -> str:
     r"""A text whose lines have `width` characters at most, as far as its words allow.
 
-    >>> print(fitted("  note   one two three four five\n", 20), end="")
-      note   one two
-             three four
-             five
+    >>> print(fitted("  note   one two three four five six\n", 30), end="")
+      note   one two three four
+             five six
     """
     lines = text.split("\n")
     if max(map(len, lines)) <= width:

@@ -189,14 +189,14 @@ _MIXED = np.random.default_rng(1).integers(1, 1 << 63, 64, np.int64) | 1
 
 
 def address_patterns(rows: Array, period: int) -> tuple[Array, Array]:
-    """The distinct rows of addresses (wave, lane), and how often each occurs.
+    """The distinct rows of addresses (wave, lane), in any order, and how often each occurs.
 
     Args:
         rows: -1 where a lane takes no part. period: each row is counted from a multiple of it on.
 
-    >>> address_patterns(np.array([[512, 516], [1024, 1028], [8, -1]]), 256)
-    (array([[ 0,  4],
-           [ 8, -1]]), array([2, 1]))
+    >>> patterns, counts = address_patterns(np.array([[512, 516], [1024, 1028], [8, -1]]), 256)
+    >>> sorted(zip(patterns.tolist(), counts.tolist()))
+    [([0, 4], 2), ([8, -1], 1)]
     """
     active = rows >= 0
     whole = active.all()
