@@ -279,7 +279,6 @@ def test_without_an_architecture_it_is_one_in_which_the_registers_fit():
         ("-a sm_80 v_mfma_f32_32x32x8_f16", "not an architecture of AMD"),
         ("-a gfx942 HMMA.16816.F32", "not a target of NVIDIA"),
         ("-a gfx950 '.amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\nv_mfma_f32_32x32x8_f16'", "is for gfx942, not for"),
-        ("/", "cannot read"),
         ("'wmma::mma_sync(c, a, b, c);'", '`mmacalc find "wmma::mma_sync"` lists'),
         ("mfma_f32_32x32x8_f16", "Did you mean v_mfma_f32_32x32x8_f16"),
     ],
@@ -288,6 +287,14 @@ def test_what_cannot_be_explained_is_refused(line, says):
     status, out, err = answer(["explain", *shlex.split(line)])
     assert (status, out) == (2, "")
     assert says in err
+
+
+def test_a_folder_without_listings_or_with_very_many_files_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "a.c").touch()
+    (tmp_path / "b.c").touch()
+    assert "has no file that ends in .s, " in answer(["explain", str(tmp_path)]).err
+    monkeypatch.setattr("mmacalc.command.files.MOST_FILES", 1)
+    assert "has more than 1 files; give a folder of listings" in answer(["explain", str(tmp_path)]).err
 
 
 def test_a_line_that_is_wrong_is_explained_with_what_is_wrong():
