@@ -24,12 +24,12 @@ DOCS_PACKAGES = nox.project.dependency_groups(PROJECT, "docs")
 README_QUERY = ["-a", "MI300X", "-i", "v_mfma_f32_16x16x32_fp8_fp8", "-A", "-g", "-I", "3", "-K", "17"]
 ANSWER = "A[3][17] = v0{35}.[15:8]"
 
-# Tests whose oracle is a program: LLVM 22, clang, iga64, nvcc, Node, a browser, or a font.
+# Tests whose oracle is a program: LLVM 22, clang, iga64, nvcc, Node, groff, a shell, a browser, or a font.
 WITH_PROGRAMS = [
     "test_architecture_files", "test_asm_cli", "test_asm_goldens", "test_asm_llvm", "test_asm_properties",
     "test_builtins", "test_cycles_llvm", "test_docs", "test_dpas", "test_draw", "test_fuzz_cli", "test_generate",
     "test_generate_gemm",
-    "test_notebook",
+    "test_completion", "test_manual", "test_notebook",
     "test_page", "test_page_build", "test_page_tables", "test_waits_llvm",
 ]  # fmt: skip
 

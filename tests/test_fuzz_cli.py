@@ -88,7 +88,12 @@ def check(argv):
         assert reply.out == "" or argv[0] in GOES_ON or as_data, shown
         assert files() == before, shown
     else:
-        assert reply.out or argv[:2] == ["completion", "words"] or argv[0] in SERVERS or "github" in argv, shown
+        assert (
+            reply.out
+            or argv[:2] in (["completion", "words"], ["completion", "described"])
+            or argv[0] in SERVERS
+            or "github" in argv
+        ), shown
     if reply.status == 2 and as_data:
         assert "error" in json.loads(reply.out.splitlines()[-1]) or argv[0] in GOES_ON, shown
     elif reply.status == 2 and argv[:1] != ["batch"] and not (argv[0] in GOES_ON and reply.out):

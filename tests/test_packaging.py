@@ -8,7 +8,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from mmacalc.cli import answer, commands
+import mmacalc
+from mmacalc.cli import answer, commands, manual
 from mmacalc.cli.help import TOPICS
 
 ROOT = Path(__file__).parents[1]
@@ -46,7 +47,7 @@ def hook(monkeypatch):
 def test_without_a_compiler_the_wheel_is_pure_python_and_says_so(hook, monkeypatch):
     data = {"force_include": {}}
     hook.initialize("standard", data)
-    assert data == {"force_include": {}}
+    assert (data["force_include"], "tag" in data) == ({}, False)
     assert len(hook.warnings) == 1
     assert "will compute on NumPy" in hook.warnings[0]
     monkeypatch.setenv("MMACALC_BUILD_CORE", "1")
@@ -54,7 +55,32 @@ def test_without_a_compiler_the_wheel_is_pure_python_and_says_so(hook, monkeypat
         hook.initialize("standard", data)
     monkeypatch.setenv("MMACALC_BUILD_CORE", "0")
     hook.initialize("standard", data)
-    assert data == {"force_include": {}}
+    assert data["force_include"] == {}
+
+
+def test_a_wheel_has_a_manual_page_of_every_command_and_an_editable_install_has_none(hook, monkeypatch):
+    monkeypatch.setenv("MMACALC_BUILD_CORE", "0")
+    data = {"force_include": {}}
+    hook.initialize("standard", data)
+    names = ["mmacalc", *(f"mmacalc-{name}" for name in commands())]
+    assert set(data["shared_data"].values()) == {f"share/man/man1/{name}.1" for name in names}
+    assert {Path(path).read_text(): name for path, name in data["shared_data"].items()} == {
+        text: f"share/man/man1/{name}" for name, text in manual.pages().items()
+    }
+    untouched = {"force_include": {}}
+    hook.initialize("editable", untouched)
+    assert untouched == {"force_include": {}}
+
+
+def test_the_version_is_the_same_wherever_it_stands():
+    def found(path, pattern):
+        return re.findall(pattern, (ROOT / path).read_text(), re.M)
+
+    version = mmacalc.__version__
+    assert found("CHANGELOG.md", r"^## (\S+)")[0] == version
+    assert found("contrib/vscode/package.json", r'^  "version": "(.*)"') == [version]
+    assert found("docs/editors.md", r"mmacalc-(.*)\.vsix") == [version]
+    assert found("CITATION.cff", r"^version: (.*)") == [version]
 
 
 def test_nox_leaves_out_tests_that_there_are():

@@ -3,7 +3,8 @@
     mmacalc help                where to begin, and the topics
     mmacalc help layouts        how layouts are written
     mmacalc help modifiers      the modifiers of all instructions
-    mmacalc help draw           the same as `mmacalc draw -h`
+    mmacalc help draw           all options of a command
+    mmacalc help draw --man     the same as a manual page
 
 `mmacalc` without arguments is the first of these.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from ..base.errors import Error, did_you_mean
 from ..base.records import TupleRecord, json_keys
-from ..command import NEEDS, Command, Reply, argument, show
+from ..command import NEEDS, Command, Reply, argument, flag, show
 from ..command.common import JSON, TILE
 from ..command.options import FIELDS, FORMAT_FIELDS, WIDTH, is_modifier, spellings, terminal_width
 from . import command, command_names, command_parser, summaries
@@ -294,10 +295,8 @@ def short_help(command: Command, width: int) -> str:
 
     beside = () if command.name == "tile" else TILE
     plain = [each for each in command.options if not is_modifier(each) and each not in beside]
-    required = [f"{each.spellings[0]} {each.placeholder}" for each in plain if each.spellings and each.required]
-    places = [_place(each) for each in plain if not each.spellings]
     first, _, rest = (command.about or command.summary).strip().partition("\n\n")
-    usage = " ".join(["usage: mmacalc", command.name, *required, "[options]", *places])
+    usage = " ".join(["usage: mmacalc", command.name, *usage_words(command)])
     lines = [fill(usage, width, subsequent_indent="    ", break_on_hyphens=False)]
     lines += ["", wrapped(first, width), ""]
     examples = [line for line in rest.split("\n") if line.startswith("    ") and "mmacalc" in line]
@@ -309,6 +308,16 @@ def short_help(command: Command, width: int) -> str:
     lines += [_cut(f"  {spelt:{column - 2}}{about}", width) for spelt, about in rows]
     more = tile_line(command, width) + modifiers_line(command, width)
     return "\n".join(lines) + f"\n{more}\n`mmacalc help {command.name}` has all of it.\n"
+
+
+def usage_words(command: Command) -> list[str]:
+    """What follows the name of a command: the options it needs, the others, and what stands by itself.
+
+    >>> usage_words(command("intrinsic"))
+    ['-a NAME', '[options]', '[INSTRUCTION]']
+    """
+    needed = [f"{each.spellings[0]} {each.placeholder}" for each in command.options if each.spellings and each.required]
+    return [*needed, "[options]", *[_place(each) for each in command.options if not each.spellings]]
 
 
 def _place(option: Option) -> str:
@@ -350,16 +359,32 @@ def by_need() -> Mapping[str, Mapping[str, str]]:
 
 def run(options: Options) -> Reply:
     """A topic, a command's help, or the short page."""
-    if options.topic is None:
+    if options.topic is None and not options.man:
         return first_page(options.json)
-    if options.topic and (known := command(options.topic)) is not None:
+    known = command(options.topic) if options.topic else None
+    if options.man:
+        return _manual(options.topic, known)
+    if known is not None:
         return Reply(0, command_parser(known.name).format_help(), "")
     if (options.topic or "").strip().lower() in ("agents", "agent"):
         return show(options.json, "help", Topic("agents", agents()), lambda found: found.text)
-    found = topic(
-        options.topic, {"modifiers": _modifiers(), "formats": _formats(), "agents": agents()}, command_names()
-    )
+    found = topic(options.topic, {**texts(), "agents": agents()}, command_names())
     return show(options.json, "help", found, lambda found: topic_text(found, terminal_width()))
+
+
+def _manual(name: str | None, known: Command | None) -> Reply:
+    """The manual page of a command, or of the program."""
+    from .manual import page
+
+    if name and known is None:
+        hint = did_you_mean(name, command_names())
+        raise Error(f"there is a manual page of every command, and none of '{name}'.{hint}", kind="unknown name")
+    return Reply(0, page(known.name if known else ""), "")
+
+
+def texts() -> dict[str, str]:
+    """The topics whose texts are written from tables; the skill file is not among them."""
+    return {"modifiers": _modifiers(), "formats": _formats()}
 
 
 def first_page(as_json: bool = False) -> Reply:
@@ -419,6 +444,10 @@ def written(answer: Guide | Topic) -> str:
 
 COMMAND = Command(
     "help", "explain a topic (layouts, modifiers, formats ...) or a command", "work with it", __doc__,
-    (argument("topic", f"one of {', '.join((*TOPICS, *COMPUTED))}, or a command", nargs="?"), JSON),
+    (
+        argument("topic", f"one of {', '.join((*TOPICS, *COMPUTED))}, or a command", nargs="?"),
+        flag("--man", help="print the manual page of the command, as man(1) reads it; without one, that of mmacalc"),
+        JSON,
+    ),
     run, {"help": written},
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..base.errors import Error
 from ..base.numerals import number as number_of
 from . import flag, number, option
+from .options import MODIFIERS as FIELD_NAMES
 from .options import modifier_fields
 
 TYPE_CHECKING = False
@@ -49,7 +50,7 @@ MODIFIERS = (
     *modifier_fields(),
     option(
         "-m", "--modifier", placeholder="NAME=VALUE", many=True, default=[],
-        help="a modifier: cbsz=1, blgp=fp4, neg=3 ...",
+        help="a modifier: cbsz=1, blgp=fp4, neg=3 ...", known=tuple([f"{name}=" for name in FIELD_NAMES]),
     ),
 )  # fmt: skip
 

@@ -194,7 +194,16 @@ def files(table: Mapping[str, str]) -> tuple[Option, ...]:
 
 def modifier_fields(default: int | None = None) -> tuple[Option, ...]:
     """Every modifier under its own name."""
-    return (*number_options(FIELDS, whole_number, default), *number_options(FORMAT_FIELDS, number_or_name, default))
+    formats = [
+        each._replace(known=_SCALE_FORMATS if each.name.endswith("scale_fmt") else _NARROW_FORMATS)
+        if not each.name.endswith("scale") else each._replace(known=("MATRIX_SCALE_ROW0", "MATRIX_SCALE_ROW1"))
+        for each in number_options(FORMAT_FIELDS, number_or_name, default)
+    ]  # fmt: skip
+    return (*number_options(FIELDS, whole_number, default), *formats)
+
+
+_NARROW_FORMATS = ("fp8", "bf8", "fp6", "bf6", "fp4")
+_SCALE_FORMATS = ("e8m0", "e5m3", "e4m3")
 
 
 def is_modifier(option: Option) -> bool:

@@ -288,6 +288,11 @@ def run(options: Options) -> Reply:
 
 COMMAND = Command(
     "architectures", "list the architectures, with the names and products that -a takes", "find", __doc__,
-    (argument("name", "an architecture, target or product; all of them if left out", nargs="?"), JSON),
+    (
+        argument(
+            "name", "an architecture, target or product; all of them if left out", nargs="?", placeholder="ARCHITECTURE"
+        ),
+        JSON,
+    ),
     run, {"architectures": text},
 )  # fmt: skip

@@ -333,7 +333,10 @@ COMMAND = Command(
         argument("x", "the instruction whose result D is used", nargs="?", placeholder="X"),
         argument("y", "the instruction that uses it", nargs="?", placeholder="Y"),
         INSTRUCTIONS,
-        option("--use", placeholder="OPERAND", help="A, At, B or Bt: what D becomes (At and Bt: its transpose)"),
+        option(
+            "--use", placeholder="OPERAND", help="A, At, B or Bt: what D becomes (At and Bt: its transpose)",
+            known=("A", "At", "B", "Bt"),
+        ),
         flag("--keep-k", help="do not relabel the contracted index"),
         flag(
             "--list",

@@ -225,7 +225,7 @@ COMMAND = Command(
     (
         argument(
             "names", "the architecture and the instruction, first of one, then of the other", nargs="*",
-            placeholder="NAME",
+            placeholder="INSTRUCTION",
         ),
         option(
             "-a", "--architecture", placeholder="NAME", many=True, default=[],

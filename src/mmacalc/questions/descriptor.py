@@ -206,7 +206,10 @@ def _shared_memory(options: Options) -> descriptors.Descriptor:
 COMMAND = Command(
     "descriptor", "encode and decode the descriptors of tcgen05 and wgmma; draw the atom of a swizzle", "load", __doc__,
     (
-        argument("what", f"a kind or unit, or an atom: {', '.join(KINDS)}", nargs="?", placeholder="KIND"),
+        argument(
+            "what", f"a kind or unit, or an atom: {', '.join(KINDS)}", nargs="?", placeholder="KIND",
+            known=KINDS,
+        ),
         argument("value", "a descriptor to decode, such as 0x08400490", nargs="?", kind=_word),
         TARGET._replace(help="the GPU architecture or target, with -i"),
         INSTRUCTION._replace(required=False, help="the instruction of tcgen05 or wgmma whose descriptor is meant"),
@@ -222,7 +225,10 @@ COMMAND = Command(
         number("--leading", default=0, help="shared-memory: the leading offset, in bytes"),
         number("--stride", default=0, help="shared-memory: the stride offset, in bytes"),
         number("--base-offset", default=0, help="shared-memory: base offset"),
-        option("--swizzle", placeholder="SWIZZLE", default="128B", help="none, 32B, 64B, 128B or 128B-base32B"),
+        option(
+            "--swizzle", placeholder="SWIZZLE", default="128B", help="none, 32B, 64B, 128B or 128B-base32B",
+            known=("none", "32B", "64B", "128B", "128B-base32B"),
+        ),
         option("--type", placeholder="FORMAT", default="f16", help="atom: the type of the elements"),
         option("--major", placeholder="", choices=("k", "mn"), default="k", help="atom: what runs along a row"),
         JSON,

@@ -103,8 +103,14 @@ COMMAND = Command(
             "--mark", placeholder="ELEMENT", many=True, default=[],
             help="mark an element, such as A[3][9] or D[1][2].B4",
         ),
-        option("--style", placeholder="NAME", default="light", help="light, dark, or print (no colour)"),
-        option("--color-by", placeholder="WHAT", default="lane", help="lane, register, or a digit of the pattern"),
+        option(
+            "--style", placeholder="NAME", default="light", help="light, dark, or print (no colour)",
+            known=("light", "dark", "print"),
+        ),
+        option(
+            "--color-by", placeholder="WHAT", default="lane", help="lane, register, or a digit of the pattern",
+            known=("lane", "register"),
+        ),
         flag("--no-fold", name="fold", default=True, constant=False, help="draw repetitions instead of an ellipsis"),
         option(
             "-o", "--output", placeholder="FILE",

@@ -261,17 +261,32 @@ def run(options: Options) -> Reply:
     return show(options.json, "generate", kernel, text, notes=notes(kernel))
 
 
+EPILOGUE_WORDS = (
+    "alpha", "beta", "scale=row", "scale=column", "bias=row", "bias=column", "relu", "gelu", "silu",
+    "to=f32", "to=f16", "to=bf16", "to=fp8", "to=bf8",
+)  # fmt: skip
+"""What completion offers for --epilogue."""
+
 COMMAND = Command(
     "generate", "write a kernel around one instruction: HIP with its builtin, CUDA with inline PTX", "generate",
     __doc__,
     (
         ARCHITECTURE, INSTRUCTION, WAVE, JSON,
-        option("--lang", placeholder="LANGUAGE", default="", help="hip or cuda (default: the vendor's)"),
-        option("--order-a", placeholder="ORDER", default="row", help="row (default) or col: how A lies in memory"),
-        option("--order-b", placeholder="ORDER", default="col", help="row or col (default): how B lies in memory"),
+        option(
+            "--lang", placeholder="LANGUAGE", default="", help="hip or cuda (default: the vendor's)",
+            known=("hip", "cuda"),
+        ),
+        option(
+            "--order-a", placeholder="ORDER", default="row", help="row (default) or col: how A lies in memory",
+            known=("row", "col"),
+        ),
+        option(
+            "--order-b", placeholder="ORDER", default="col", help="row or col (default): how B lies in memory",
+            known=("row", "col"),
+        ),
         option(
             "--ld-kind", "--ld", name="ld", placeholder="KIND", default="arguments", older=("--ld",),
-            help="leading dimensions: arguments (default) or constants",
+            help="leading dimensions: arguments (default) or constants", known=("arguments", "constants"),
         ),
         flag("--lds", help="A and B go through LDS (shared memory), without bank conflicts"),
         option(
@@ -289,8 +304,11 @@ COMMAND = Command(
             "--epilogue", placeholder="WORDS",
             help="what becomes of A B (with --gemm), between commas: alpha, beta, scale=row, scale=column; bias=row or "
             "bias=column; relu, gelu or silu; to=f32, f16, bf16, fp8 or bf8",
+            known=EPILOGUE_WORDS,
         ),
-        option("--formula", placeholder="MATRIX", help="only the index expressions of A, B, C or D"),
+        option(
+            "--formula", placeholder="MATRIX", help="only the index expressions of A, B, C or D", known=tuple("ABCD")
+        ),
         flag("--check", help="compile, and look for the wanted instruction and missing wait states"),
         option("-o", "--output", placeholder="FILE", help="write the source there"),
         *MODIFIER_OPTIONS,

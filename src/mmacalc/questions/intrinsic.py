@@ -146,7 +146,7 @@ COMMAND = Command(
     "intrinsic", "show the clang builtin and the LLVM intrinsic of an instruction", "look", __doc__,
     (
         ARCHITECTURE, WAVE, JSON,
-        argument("name", "an instruction, or the name of a builtin or intrinsic", nargs="?"),
+        argument("name", "an instruction, or the name of a builtin or intrinsic", nargs="?", placeholder="INSTRUCTION"),
         option("-i", "--instruction", placeholder="NAME", help="the same"),
     ),
     run, {"intrinsic": text},

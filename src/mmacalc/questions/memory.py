@@ -173,13 +173,14 @@ COMMAND = Command(
         ],
         option(
             "--order", placeholder="ORDER", default="row",
-            help="row (default): row by row in memory; col: column by column",
+            help="row (default): row by row in memory; col: column by column", known=("row", "col"),
         ),
         number("--ld", placeholder="N", help="elements from one row (column) in memory to the next"),
         number("--pad", placeholder="BYTES", default=0, help="padding behind each row in LDS"),
         option(
             "--swizzle", placeholder="SWIZZLE",
             help="of LDS: BITS,BASE,SHIFT, 32B, 64B, 128B or vec,perPhase,maxPhase=4,1,16",
+            known=("32B", "64B", "128B"),
         ),
         number("--kpack", placeholder="N", help="load N instructions' operands at once, k relabelled"),
         number(

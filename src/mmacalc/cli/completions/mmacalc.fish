@@ -1,2 +1,6 @@
-# fish completion of mmacalc, beside names of files
-complete -c mmacalc -a '(mmacalc completion words -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+# fish completion of mmacalc; where no word fits, names of files are completed
+function __mmacalc_complete
+    mmacalc completion described -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null
+end
+complete -c mmacalc -f -a '(__mmacalc_complete)'
+complete -c mmacalc -n 'test -z "$(__mmacalc_complete)"' -F

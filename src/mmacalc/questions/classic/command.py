@@ -8,7 +8,7 @@ a matrix (-A -B -C -D -k) and one of the actions -d -g -m -R -M; or list the ins
     mmacalc -a MI300X -i v_mfma_f32_16x16x16_f16 -B -R               the registers of all of B
     mmacalc -a MI300X -i v_mfma_f32_16x16x16_f16 -d                  all about the instruction
 
-`mmacalc COMMAND -h` explains each of the commands above.
+`mmacalc COMMAND -h` explains each command.
 """
 
 from __future__ import annotations

@@ -419,7 +419,7 @@ COMMAND = Command(
         number("--promote", default=0, help="start a new chain each # of k (fp8: 128)"),
         option(
             "--k-order", placeholder="ORDER", default="ascending",
-            help="ascending, descending, or steps such as 0,2,1,3",
+            help="ascending, descending, or steps such as 0,2,1,3", known=("ascending", "descending"),
         ),
         number("--threads", help="how many (default: one for each core)"),
         flag("--accuracy", help="compare with the exactly rounded product: ULP and relative errors"),
@@ -434,7 +434,10 @@ COMMAND = Command(
             help="compare with these GPUs: equal bits, bias, errors, bounds, growth with K",
         ),
         *(number(f"--{name}", help=f"{name.upper()} of random matrices (with --against)") for name in SIZES),
-        option("--distribution", placeholder="NAME", help="of them: normal (default), positive, relu, uniform, wide"),
+        option(
+            "--distribution", placeholder="NAME", help="of them: normal (default), positive, relu, uniform, wide",
+            known=("normal", "positive", "relu", "uniform", "wide"),
+        ),
         option("--plot", placeholder="FILE", help="draw the errors against K there, as .svg (with --against)"),
     ),
     run, {"gemm": text, "numerics-comparison": _compared_text},
