@@ -13,8 +13,9 @@ from browser import Opened
 from mmacalc.catalog import architectures
 from mmacalc.cli import answer
 from mmacalc.drawing.matrix import matrix
-from mmacalc.drawing.places import element_text, place_text, ranges
+from mmacalc.drawing.places import slot_text
 from mmacalc.questions.page import page
+from mmacalc.spelling import element_text, ranges
 
 ROOT = Path(__file__).parents[1]
 D = "#cdna3/v_mfma_f32_32x32x8_f16/D"
@@ -40,7 +41,7 @@ def sentence(operand, block, row, column):
     axes = dict(zip(operand.axes, (block, row, column)))
     places = operand.locate(**axes)
     lanes = ranges(place.lane for place in places)
-    return f"{element_text(matrix(operand), block, row, column)} is in lane {lanes} {place_text(operand, places[0])}"
+    return f"{element_text(operand, row, column, block)} is in lane {lanes} {slot_text(operand, places[0])}"
 
 
 def shown(opened):

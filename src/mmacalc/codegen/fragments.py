@@ -14,7 +14,7 @@ from itertools import product
 
 from ..base.errors import Error
 from ..base.records import TupleRecord
-from ..layout.text import printed_names, strides
+from ..layout.text import printed_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def fragment(operand: Operand) -> Fragment:
             "expressions of a lane's own number. Leave out blgp"
         )
     weights = _weights(operand)
-    divisors = strides(layout.places["lane"], layout.sizes)
+    divisors = layout.strides(layout.places["lane"])
     lane = [name for name in layout.places["lane"] if name[0] != "*" and layout.sizes[name] > 1]
     if operand.wave_place:  # the warps of a warpgroup, or fused EUs
         waves = [name for name in layout.places[operand.wave_place] if layout.sizes[name] > 1]
@@ -106,7 +106,7 @@ def fragment(operand: Operand) -> Fragment:
         Digit(printed[name], divisors[name], layout.sizes[name], *weights[name]) for name in lane if name in weights
     ]
     names = [name.lstrip("*") for name in layout.places["item"]]
-    slots = strides(names, layout.sizes)
+    slots = layout.strides(names)
     values = [
         range(layout.sizes[name]) if name in weights else [operand.placement.fields.get(name, 0)] for name in names
     ]
@@ -131,7 +131,7 @@ def chosen_lanes(operand: Operand) -> Iterator[tuple[Digit, int]]:
     """
     layout = operand.layout
     coordinates = {name for group in layout.coordinates for name in group}
-    divisors = strides(layout.places["lane"], layout.sizes)
+    divisors = layout.strides(layout.places["lane"])
     for name in layout.places["lane"]:
         if name[0] != "*" and layout.sizes[name] > 1 and name not in coordinates:
             yield Digit(name, divisors[name], layout.sizes[name], 0, 0, 0), operand.placement.fields.get(name, 0)
@@ -147,7 +147,7 @@ def _weights(operand: Operand) -> dict[str, tuple[int, int, int]]:
     layout, merge, shared = operand.layout, operand.placement.merge, group_size(operand)
     weights: dict[str, tuple[int, int, int]] = {}
     for axis, group in enumerate(layout.coordinates):
-        for name, weight in strides(group, layout.sizes).items():
+        for name, weight in layout.strides(group).items():
             if shared > 1 and "p" in group:
                 weight = weight * merge // shared
             weights[name] = tuple([weight if axis == where else 0 for where in range(3)])  # type: ignore[assignment]

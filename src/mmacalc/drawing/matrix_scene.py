@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from .places import bits_text, place_text, ranges, signed
+from ..spelling import ranges
+from .places import bits_text, slot_text, with_sign
 from .plan import BLOCK_TEXT, LANE_TEXT, SMALLEST_TEXT, STRIP_TEXT, titles
 from .scene import Box, Label, Line, baseline, text_width
 from .tracks import CELL_GAP, Cell, spaced
@@ -171,7 +172,7 @@ class _Painter:
     def _cell_label(self, element: tuple[int, int, int], box: Box, texts: list[Shape], ink: str) -> None:
         """The lane at the left, the place at the right, and below a bar of the register's bits, 31 at the left."""
         location = self.matrix.location(*element)
-        place = signed(place_text(self.matrix.operand, location), self.matrix.signs[location.item])
+        place = with_sign(slot_text(self.matrix.operand, location), self.matrix.signs[location.item])
         at = baseline(box.y + box.height / 2 - 2, 11)
         texts.append(Label(box.x + 4, at, self._lanes(*element), 11, ink, "start", "bold"))
         texts.append(Label(box.x + box.width - 4, at, place, STRIP_TEXT, ink, "end", "mono"))

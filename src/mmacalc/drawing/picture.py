@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..spelling import tensor_memory
+from ..spelling import element_text, register_text, spelling_of
 from .matrix import Colour, ColourOf
 from .matrix_scene import Layers, draw_matrix
-from .places import bits_text, element_text, held_text, operand_title, place_text, ranges, register_text
+from .places import bits_text, held_text, operand_title, slot_text
 from .plan import BLOCK_GAP, BLOCK_TITLE, Grid, plan, with_pitches
 from .scene import Box, Label, Scene, baseline, text_width
 from .strips import notes
@@ -96,7 +96,7 @@ def operand_heading(matrix: Matrix) -> str:
     operand = matrix.operand
     instruction = operand.instruction
     title = f"{operand_title(operand.name)} of {instruction.name}, {instruction.architecture.title}"
-    return title + (tensor_memory.title_words(operand) or _modifiers(matrix))
+    return title + (spelling_of(operand).parameters(operand) or _modifiers(matrix))
 
 
 def _modifiers(matrix: Matrix) -> str:
@@ -126,11 +126,10 @@ def answers(shown: list[Matrix], look: Look) -> list[str]:
     found = []
     for matrix in shown:
         for mark in sorted(look.marks.get(matrix.operand.name, ())):
-            lanes = matrix.found_in(*mark)
-            apart = matrix.operand.instruction.in_tensor_memory
-            where = tensor_memory.lanes_text(matrix.operand, lanes) if apart else f"lane {ranges(lanes)}"
-            place = place_text(matrix.operand, matrix.location(*mark))
-            found.append(f"{element_text(matrix, *mark)} is in {where} {place}")
+            operand, (block, row, column) = matrix.operand, mark
+            lanes = spelling_of(operand).lanes(operand, matrix.found_in(*mark))
+            place = slot_text(operand, matrix.location(*mark))
+            found.append(f"{element_text(operand, row, column, block)} is in {lanes} {place}")
     return found
 
 

@@ -1,7 +1,7 @@
-"""Places and elements as pictures and the page write them: `v0[31:16]`, `%r1[31:16]`, `A[3][9]`.
+"""Places and elements as pictures write them, where lanes and registers stand apart: `v0[31:16]`, `%r1[31:16]`, `3,9`.
 
 AMD's registers go by the assembler's names (`v[0:1]` is a pair); NVIDIA's are those of an operand whose 32-bit
-registers are %r0, %r1 ... and whose 64-bit ones are %rd0, %rd1 ...
+registers are %r0, %r1 ... and whose 64-bit ones are %rd0, %rd1 ... (`mmacalc.spelling`).
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ..model import Location, Operand
     from .matrix import Matrix
 
-from ..spelling import family_text, register_name
+from ..spelling import ranges, register_text, signed
 
-__all__ = ["bits_text", "element_text", "operand_title", "place_text", "ranges", "register_text", "slot_word"]
+__all__ = ["bits_text", "held_text", "operand_title", "slot_text", "with_sign"]
 
 # The operands that are no matrix of the product, as their pictures call them.
 TITLES = {"K": "K (index of A)", "SA": "SA (scale of A)", "SB": "SB (scale of B)", "P": "P (row addresses)"}
@@ -25,26 +23,6 @@ TITLES = {"K": "K (index of A)", "SA": "SA (scale of A)", "SB": "SB (scale of B)
 def operand_title(name: str) -> str:
     """What a picture calls an operand."""
     return TITLES.get(name, name)
-
-
-def register_text(operand: Operand, register: int, width: int) -> str:
-    """The name of a register, or of the pair that a 64-bit element takes; in Tensor Memory of a column.
-
-    >>> import mmacalc
-    >>> amd = mmacalc.instruction("cdna3", "v_mfma_f64_16x16x4_f64").operand("A")
-    >>> ptx = mmacalc.instruction("sm_80", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64").operand("A")
-    >>> register_text(amd, 2, 64), register_text(ptx, 2, 64), register_text(ptx, 2, 16)
-    ('v[2:3]', '%rd1', '%r2')
-    """
-    if operand.in_columns:
-        return f"column {register}"
-    return register_name(operand.instruction.architecture.family, register, width)
-
-
-def slot_word(operand: Operand) -> str:
-    """What the place of an item is called: "register", "VGPR", or in Tensor Memory "column"."""
-    word: str = family_text(operand.instruction.architecture.family).register
-    return "column" if operand.in_columns else word
 
 
 def bits_text(lsb: int, width: int) -> str:
@@ -59,12 +37,12 @@ def bits_text(lsb: int, width: int) -> str:
     return f"{min(last, 31)}:{lsb}{'+' if last > 31 else ''}"
 
 
-def place_text(operand: Operand, location: Location) -> str:
+def slot_text(operand: Operand, location: Location) -> str:
     """The registers and bits of a location, in full.
 
     >>> import mmacalc
     >>> a = mmacalc.instruction("gfx950", "v_mfma_f32_16x16x128_f8f6f4").operand("A", cbsz="fp6")
-    >>> place_text(a, a.locate(i=3, k=5)[0])
+    >>> slot_text(a, a.locate(i=3, k=5)[0])
     'v0[31:30] + v1[3:0]'
     """
     _, _, register, lsb, width = location
@@ -73,33 +51,6 @@ def place_text(operand: Operand, location: Location) -> str:
     if last > 31 and width < 32:
         return f"{first}[31:{lsb}] + {register_text(operand, register + 1, width)}[{last - 32}:0]"
     return first if width >= 32 else f"{first}[{last}:{lsb}]"
-
-
-def element_text(matrix: Matrix, block: int, row: int, column: int) -> str:
-    """An element by name; the block is named where there are several.
-
-    >>> import mmacalc
-    >>> from mmacalc.drawing.matrix import matrix
-    >>> element_text(matrix(mmacalc.instruction("cdna2", "v_mfma_f32_4x4x4f16").operand("A")), 4, 1, 2)
-    'A[1][2].B4'
-    """
-    suffix = f".B{block}" if matrix.blocks.extent > 1 else ""
-    return f"{matrix.operand.name}[{row}][{column}]{suffix}"
-
-
-def ranges(values: Iterable[int], between: str = ", ") -> str:
-    """Numbers with runs written as ranges.
-
-    >>> ranges([0, 1, 2, 3, 16, 18])
-    '0-3, 16, 18'
-    """
-    runs: list[list[int]] = []
-    for value in sorted(set(values)):
-        if runs and runs[-1][1] == value - 1:
-            runs[-1][1] = value
-        else:
-            runs.append([value, value])
-    return between.join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
 def held_text(matrix: Matrix, lane: int, item: int) -> str:
@@ -120,18 +71,15 @@ def held_text(matrix: Matrix, lane: int, item: int) -> str:
         text = f"{ranges(blocks, '/')}:{text}" if matrix.blocks.extent > 1 else text
     else:
         text = " ".join(f"{b}:{i},{j}" if matrix.blocks.extent > 1 else f"{i},{j}" for b, i, j in found)
-    return signed(text, matrix.signs[item])
+    return with_sign(text, matrix.signs[item])
 
 
-def signed(text: str, sign: str) -> str:
+def with_sign(text: str, sign: str) -> str:
     """The signs that NEG and its kin put around an element: a minus, bars for the absolute value, or both.
 
     Of the two stored values of a sparse A in one register, the `low` or the `high` one may have a minus.
 
-    >>> signed("3,9", "-|"), signed("3,8-11", "low")
+    >>> with_sign("3,9", "-|"), with_sign("3,8-11", "low")
     ('-|3,9|', '(low -) 3,8-11')
     """
-    if sign in ("low", "high"):
-        return f"({sign} -) {text}"
-    text = f"|{text}|" if "|" in sign else text
-    return f"-{text}" if "-" in sign else text
+    return f"({sign} -) {text}" if sign in ("low", "high") else signed(text, sign)

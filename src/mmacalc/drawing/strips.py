@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..model.architecture import DOUBTFUL
-from ..spelling import tensor_memory
-from .places import bits_text, register_text, slot_word
+from ..spelling import register_text, spelling_of
+from .places import bits_text
 
 if TYPE_CHECKING:
     from .matrix import Axis, Matrix
@@ -100,7 +100,7 @@ def _register(matrix: Matrix, axis: Axis) -> Strip | None:
     if not axis.moves_slot:
         return None
     registers = [register for register, _ in _parts(matrix, axis)]
-    head = slot_word(matrix.operand)
+    head = spelling_of(matrix.operand).register
     if any(register for other in _others(matrix, axis) for register, _ in _parts(matrix, other)):
         if not any(registers):
             return None
@@ -143,8 +143,7 @@ def notes(matrix: Matrix) -> tuple[str, ...]:
     if matrix.read:
         found.append(f"BLGP {operand.fields['blgp']}: the tiles name the lanes that are read, the strips those without")
     found += _signs(matrix)
-    if operand.instruction.in_tensor_memory:
-        found += tensor_memory.notes(operand)
+    found += spelling_of(operand).notes(operand)
     if operand.provenance in DOUBTFUL:
         found.append(f"this layout is {operand.provenance}")
     return tuple(found)

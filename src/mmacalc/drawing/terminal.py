@@ -10,8 +10,9 @@ from itertools import zip_longest
 from math import ceil
 from typing import TYPE_CHECKING
 
+from ..spelling import ranges, register_text
 from .picture import answers, folded, operand_heading, pattern_text
-from .places import bits_text, held_text, ranges, register_text
+from .places import bits_text, held_text
 from .strips import block_title, notes, strips
 from .tracks import Cell, segments, spaced, track
 

@@ -49,7 +49,7 @@ from __future__ import annotations
 from ..base.checks import argument_class, arguments_checked, require_int, shown
 from ..base.errors import Error
 from ..base.records import frozen
-from .text import checked_digits, parse, printed_sizes, size_product, strides, written, written_for_einops
+from .text import checked_digits, parse, printed_sizes, written, written_for_einops
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class Layout:
         largest = max((*self.extents, *self.spans.values()), default=1)
         if largest > LARGEST:
             raise Error(f"'{self.text}' has {largest} values on an axis or in a place; at most {LARGEST} are taken")
-        self._set(_strides=[strides(names, self.sizes) for names in right.values()])
+        self._set(_strides=[self.strides(names) for names in right.values()])
         self._set(
             _forward=[
                 [self._table(group, names)[:extent] for names in right.values()]
@@ -203,7 +203,23 @@ class Layout:
         >>> Layout("i (g e) -> lane (g i), item (e)", ("i", "k"), {"i": 16, "g": 4, "e": 4}).span(("g", "e"))
         16
         """
-        return size_product(self.sizes[name.lstrip("*")] for name in digits)
+        values = 1  # math.prod would do, but to load math's library takes as long as two modules of ours
+        for name in digits:
+            values *= self.sizes[name.lstrip("*")]
+        return values
+
+    def strides(self, digits: Sequence[str]) -> dict[str, int]:
+        """The weight of each digit in a group: the product of the sizes to its right.
+
+        >>> layout = Layout("i (g e) -> lane (*r g i), item (e)", "ik", {"e": 4, "g": 4, "i": 16, "r": 2})
+        >>> layout.strides(("*r", "g", "i"))
+        {'i': 1, 'g': 16, '*r': 64}
+        """
+        weights, weight = {}, 1
+        for name in reversed(digits):
+            weights[name] = weight
+            weight *= self.sizes[name.lstrip("*")]
+        return weights
 
     # --- forwards: coordinates to places -------------------------------------------------------------------
 
@@ -421,7 +437,7 @@ class Layout:
 
     def _table(self, source: tuple[str, ...], target: tuple[str, ...]) -> tuple[int, ...]:
         """For every value of the digits `source`, the sum of those digits at their weight in `target`."""
-        weights = strides(target, self.sizes)
+        weights = self.strides(target)
         table = [0]
         for name in source:
             stride, size = weights.get(name, 0), self.sizes[name.lstrip("*")]

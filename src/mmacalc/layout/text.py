@@ -6,13 +6,12 @@ from ..base.errors import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from . import Layout
 
 __all__ = [
-    "checked_digits", "parse", "printed_names", "printed_sizes", "size_product", "strides", "written",
-    "written_for_einops",
+    "checked_digits", "parse", "printed_names", "printed_sizes", "written", "written_for_einops",
 ]  # fmt: skip
 
 
@@ -126,24 +125,3 @@ def written_for_einops(layout: Layout) -> str:
     left, right = _trimmed(layout, whole=False)
     places = " ".join(f"({' '.join(name.lstrip('*') for name in names)})" for names in right.values())
     return f"{' '.join(left)} -> {places}"
-
-
-def size_product(sizes: Iterable[int]) -> int:
-    """The product of sizes. math.prod would do, but to load math's library takes as long as two modules of ours."""
-    total = 1
-    for size in sizes:
-        total *= size
-    return total
-
-
-def strides(names: Sequence[str], sizes: Mapping[str, int]) -> dict[str, int]:
-    """The weight of each digit in a group: the product of the sizes to its right.
-
-    >>> strides(("*r", "g", "i"), {"r": 2, "g": 4, "i": 16})
-    {'i': 1, 'g': 16, '*r': 64}
-    """
-    weights, weight = {}, 1
-    for name in reversed(names):
-        weights[name] = weight
-        weight *= sizes[name.lstrip("*")]
-    return weights

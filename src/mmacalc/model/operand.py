@@ -6,7 +6,7 @@ from __future__ import annotations
 from ..base.checks import argument_class, arguments_checked, require_int
 from ..base.errors import Error
 from ..base.late import late
-from ..base.records import Frozen, cached_property, frozen, json_keys
+from ..base.records import Frozen, TupleRecord, cached_property, frozen, json_keys
 from ..families.base import Axis, joined
 from .location import Element, LoadedLocation, Location, TensorMemoryLocation, TileLocation
 from .modifiers import negated
@@ -31,6 +31,42 @@ __all__ = ["Operand"]
 
 WARP = 32  # the lanes of a warp
 _LEFT_OUT: Any = object()  # a part of a place that is not given
+
+
+class PlaceParts(TupleRecord):
+    """What the places of an operand are called, with the number of values of each part, the outermost first.
+
+    Attributes:
+        lane: the parts of a lane's number, such as CTA, warp and lane. register: those of a register's, such as the
+            load and the register that it fills.
+    """
+
+    lane: tuple[tuple[str, int], ...]
+    register: tuple[tuple[str, int], ...]
+
+
+# By the parts of a lane, what `locate` gives.
+LOCATIONS: dict[tuple[str, ...], type[Location | TensorMemoryLocation | LoadedLocation | TileLocation]] = {
+    ("lane",): Location, ("wave", "lane"): TileLocation, ("cta", "lane"): TensorMemoryLocation,
+    ("cta", "warp", "lane"): LoadedLocation,
+}  # fmt: skip
+
+
+def _split(number: Any, parts: tuple[tuple[str, int], ...]) -> tuple[Any, ...]:
+    """A number, or an array of them, as the values of its parts."""
+    inner: list[Any] = []
+    for _, extent in parts[:0:-1]:
+        inner.append(number % extent)
+        number = number // extent
+    return number, *inner[::-1]
+
+
+def _number(values: Mapping[str, int], parts: tuple[tuple[str, int], ...]) -> int:
+    """The number whose parts have these values."""
+    number = 0
+    for name, extent in parts:
+        number = number * extent + values[name]
+    return number
 
 
 @json_keys(
@@ -133,14 +169,26 @@ class Operand(Frozen):
         own = self.placement.axes or tuple([Axis(*axis) for axis in zip(layout.axes, layout.extents)])
         return own if len(own) == 3 else (Axis("block", 1), *own)
 
-    @property
-    def location(self) -> type[Location] | type[TensorMemoryLocation] | type[LoadedLocation] | type[TileLocation]:
-        """The type of what `locate` gives."""
+    @cached_property
+    def parts(self) -> PlaceParts:
+        """The parts of a place, by which `locate` and `contents` name it."""
+        spans = self.layout.spans
         if self.load:
-            return LoadedLocation
+            loads = spans["load"]
+            lane = (("cta", spans.get("cta", 1)), ("warp", 4), ("lane", WARP))
+            return PlaceParts(lane, (("load", loads), ("register", self.registers // loads)))
         if self.tile:
-            return TileLocation
-        return TensorMemoryLocation if "column" in self.layout.places else Location
+            waves = spans["wave"]
+            lane = (("wave", waves), ("lane", self.lanes // waves))
+            return PlaceParts(lane, (("register", self.registers),))
+        if "column" in self.layout.places:
+            return PlaceParts((("cta", 2), ("lane", self.wave)), (("column", 512),))
+        return PlaceParts((("lane", self.lanes),), (("register", self.registers),))
+
+    @property
+    def location(self) -> type[Location | TensorMemoryLocation | LoadedLocation | TileLocation]:
+        """The type of what `locate` gives."""
+        return LOCATIONS[tuple([name for name, _ in self.parts.lane])]
 
     @property
     def in_columns(self) -> bool:
@@ -222,17 +270,9 @@ class Operand(Frozen):
     def _named(self, lane: Any, item: Any) -> tuple[Any, ...]:
         """What a location says of one place, or of arrays of them: all but the width."""
         bit = item * self.placement.merge * self.placement.slot_bits + self.placement.offset
-        register, lsb = bit // 32, bit % 32
-        if self.location is Location:
-            return lane, item, register, lsb
-        if self.tile:
-            each = self.lanes // self.layout.spans["wave"]
-            return lane // each, lane % each, item, register, lsb
-        outer, own = lane // self.wave, lane % self.wave
-        if self.load is None:
-            return outer, own, register, lsb
-        each = self.layout.spans["item"] * self.placement.slot_bits // 32
-        return outer // 4, outer % 4, own, register // each, register % each, lsb
+        lanes, registers = self.parts
+        slot = (item,) if "item" in self.location._fields else ()
+        return *_split(lane, lanes), *slot, *_split(bit // 32, registers), bit % 32
 
     def contents(self, register: int = _LEFT_OUT, lane: int = _LEFT_OUT, **place: int) -> tuple[Element, ...]:
         """What a register of a lane holds: a tuple of `Element`, lowest bits first.
@@ -288,33 +328,16 @@ class Operand(Frozen):
             if name == "thread":
                 raise Error(f"thread = {value} is outside the tile: its threads are 0 to {limits[name] - 1}")
             raise Error(f"{name} = {value} is outside {here}: it has {name}s 0 to {limits[name] - 1}")
-        if self.location is Location:
-            return values["lane"], values["register"]
-        if self.tile:
-            if "thread" in values:
-                return values["thread"], values["value"]
-            return values["lane"] + limits["lane"] * values["wave"], values["register"]
-        if self.load is None:
-            return values["lane"] + self.wave * values["cta"], values["column"]
-        warp = 4 * values["cta"] + values["warp"]
-        return values["lane"] + WARP * warp, values["load"] * limits["register"] + values["register"]
+        if "thread" in values:
+            return values["thread"], values["value"]
+        lanes, registers = self.parts
+        return _number(values, lanes), _number(values, registers)
 
-    def _limits(self, counted: bool) -> dict[str, int]:
-        """How many values each part of a place has; of a tile, `counted` is by threads and values."""
-        if self.tile:
-            waves = self.layout.spans["wave"]
-            if counted:
-                return {"thread": self.lanes, "value": self.items}
-            return {"wave": waves, "lane": self.lanes // waves, "register": self.registers}
-        if self.location is Location:
-            return {"register": self.registers, "lane": self.lanes}
-        if self.load is None:
-            return {"lane": self.wave, "column": 512, "cta": 2}
-        loads = self.layout.spans["load"]
-        return {
-            "warp": 4, "lane": WARP, "load": loads, "register": self.registers // loads,
-            "cta": self.layout.spans.get("cta", 1),
-        }  # fmt: skip
+    def _limits(self, by_thread: bool) -> dict[str, int]:
+        """How many values each part of a place has; of a tile, also by threads and values."""
+        if self.tile and by_thread:
+            return {"thread": self.lanes, "value": self.items}
+        return dict([*self.parts.register, *self.parts.lane])
 
     def _covered(self, row: int, col: int) -> Iterator[tuple[int, int]]:
         """The elements at coordinates of the layout: itself, of a scale all k, none where rows only fill up."""
@@ -509,6 +532,16 @@ class Operand(Frozen):
         """The place that counts waves, "" where there is one: "warp" for a warpgroup, "eu" for two fused EUs, "cta" for
         a pair of CTAs, "wave" for a tile."""
         return next((place for place in self.flat.places if place not in ("lane", "item")), "")
+
+    def lane_parts(self, lane: int) -> dict[str, int]:
+        """The parts of a lane's number, such as the warp and the lane in it, by their names.
+
+        >>> import mmacalc
+        >>> d = mmacalc.instruction("B200", "tcgen05.mma.cta_group::2.kind::f16").operand("D", m=256, n=64)
+        >>> d.lane_parts(131), d.loaded("32x32b", 32).lane_parts(131)
+        ({'cta': 1, 'lane': 3}, {'cta': 1, 'warp': 0, 'lane': 3})
+        """
+        return dict(zip([name for name, _ in self.parts.lane], _split(lane, self.parts.lane)))
 
     def location_of_item(self, lane: int, item: int) -> Location:
         """The Location of one item of one lane.

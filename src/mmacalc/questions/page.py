@@ -62,7 +62,7 @@ def _attribute(text: str) -> str:
 def page_tables() -> dict[str, Any]:
     """The catalog's tables, and how it is spelt; each instruction also has the number of its statement in PTX."""
     from ..page.data import page_data
-    from ..spelling import family_text
+    from ..spelling import family_spelling
     from ..spelling.tensor_memory import statement as tensor_memory_statement
     from .classic.detail import page_of
 
@@ -75,7 +75,7 @@ def page_tables() -> dict[str, Any]:
         text = tensor_memory_statement(inst) if inst.in_tensor_memory else page_of(inst).statement(inst)
         row.append(statements.setdefault(text, len(statements)))
     records = [entry(name).architecture for name in names]
-    spelt = [(family_text(record.family), record.family.language.upper()) for record in records]
+    spelt = [(family_spelling(record.family), record.family.language.upper()) for record in records]
     registers = [[one.register, *one.names, one.counted, one.not_encoded, language] for one, language in spelt]
     refused = [
         {

@@ -25,7 +25,7 @@ from ..command import number as number_option
 from ..command.common import ARCHITECTURE, INSTRUCTION, JSON, MODIFIERS, WAVE
 from ..command.options import file_option, modifiers
 from ..command.options import files as file_options
-from ..spelling import family_text, heading
+from ..spelling import family_spelling, heading
 from .numerics import numerics_text
 
 TYPE_CHECKING = False
@@ -164,7 +164,7 @@ def text(run: Run, quiet: bool = False, output: str | None = None) -> str:
     verdict first."""
     inst, d = run.instruction, run.d
     arithmetic = "" if quiet else numerics_text(run.numerics)
-    letter = family_text(inst.architecture.family).names[0].format("")
+    letter = family_spelling(inst.architecture.family).names[0].format("")
     registers = [_registers_text(name, file, letter) for name, file in run.registers.items()]
     size = f"D: {'x'.join(map(str, d.shape))} {d.dtype}"
     parts = [] if quiet else [heading(inst)]

@@ -1,4 +1,8 @@
-"""Elements and locations as text, spelt as the vendor's users do: see `amd`, `ptx` and `dpas`."""
+"""Elements and places as text, spelt as their readers do.
+
+There is one `Spelling` for each kind of place: registers of AMD (`amd`), NVIDIA (`ptx`) and Intel (`dpas`), and Tensor
+Memory, before and after a load (`tensor_memory`). Answers, tables and pictures take their words from there.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from ..model.architecture import DOUBTFUL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from ..families.base import Family
@@ -17,18 +21,9 @@ if TYPE_CHECKING:
     from ..questions.classic.sums import NotInRegisters
 
 __all__ = [
-    "Spelling",
-    "element_text",
-    "family_text",
-    "heading",
-    "instruction_name",
-    "place_text",
-    "register_name",
-    "run_text",
-    "signed",
-    "transposition_note",
-    "vendor_text",
-]
+    "Spelling", "element_text", "family_spelling", "heading", "instruction_name", "place_text", "ranges",
+    "register_text", "run_text", "signed", "spelling_of", "transposition_note",
+]  # fmt: skip
 
 
 def heading(instruction: Instruction, operand: Operand | None = None) -> str:
@@ -44,11 +39,41 @@ def heading(instruction: Instruction, operand: Operand | None = None) -> str:
 
 def instruction_name(instruction: Instruction) -> str:
     """An instruction's name as answers print it."""
-    return family_text(instruction.architecture.family).instruction_name(instruction)
+    return family_spelling(instruction.architecture.family).instruction_name(instruction)
+
+
+def no_text(operand: Operand, *coordinates: int) -> str:
+    """Nothing."""
+    return ""
+
+
+def ranges(values: Iterable[int], between: str = ", ") -> str:
+    """Numbers with runs written as ranges.
+
+    >>> ranges([0, 1, 2, 3, 16, 18])
+    '0-3, 16, 18'
+    """
+    runs: list[list[int]] = []
+    for value in sorted(set(values)):
+        if runs and runs[-1][1] == value - 1:
+            runs[-1][1] = value
+        else:
+            runs.append([value, value])
+    return between.join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def lanes_text(operand: Operand, lanes: tuple[int, ...]) -> str:
+    """Lanes by their numbers."""
+    return f"lane {ranges(lanes)}"
+
+
+def no_notes(operand: Operand) -> list[str]:
+    """None."""
+    return []
 
 
 class Spelling(TupleRecord):
-    """How the users of a vendor write names, registers and places.
+    """How names, registers and places are written.
 
     Attributes:
         register: what a register is called. lane: what a lane is. names: of a register and of 64 bits, from its number,
@@ -57,8 +82,9 @@ class Spelling(TupleRecord):
             that names its registers.
         instruction_name: a name as answers print it. place: a location, with what stands before AMD's registers.
         lane_texts: an item's place in every lane, each line of them marked. held_place: the register, lane and bits in
-            which an element was found. column_title: the heading of a column in a table of registers. also: what else
-            to say about the place of an element.
+            which an element was found. column_title: the heading of a column in a table of registers.
+        also: what else to say about the place of an element. lanes: lanes as a sentence names them. parameters: what
+            the title of a picture says of the operand besides modifiers. notes: what a reader of it must know besides.
     """
 
     register: str
@@ -68,14 +94,17 @@ class Spelling(TupleRecord):
     not_encoded: str
     source_fields: Mapping[str, str]
     instruction_name: Callable[[Instruction], str]
-    place: Callable[[Operand, Location, str], str]
+    place: Callable[[Operand, Any, str], str]
     lane_texts: Callable[[Operand, Location, Callable[[str], str]], list[str]]
     held_place: Callable[[Operand, int, int, Element], str]
     column_title: Callable[[Operand, RegisterColumn], str]
-    also: Callable[[Operand, int, int], str]
+    also: Callable[[Operand, int, int], str] = no_text
+    lanes: Callable[[Operand, tuple[int, ...]], str] = lanes_text
+    parameters: Callable[[Operand], str] = no_text
+    notes: Callable[[Operand], list[str]] = no_notes
 
 
-def family_text(family: Family) -> Spelling:
+def family_spelling(family: Family) -> Spelling:
     """How names and registers of a family are spelt."""
     if family.spelling == "amd":
         from .amd import SPELLING
@@ -86,14 +115,25 @@ def family_text(family: Family) -> Spelling:
     return SPELLING
 
 
-def register_name(family: Family, register: int, width: int) -> str:
-    """The name of a register, or of the pair that a 64-bit element takes."""
-    return family_text(family).names[width == 64].format(register, register + 1, register // 2)
+def spelling_of(operand: Operand) -> Spelling:
+    """How an operand's places are spelt."""
+    if operand.instruction.in_tensor_memory:
+        from .tensor_memory import CELLS, LOADED
+
+        return CELLS if operand.in_columns else LOADED
+    return family_spelling(operand.instruction.architecture.family)
 
 
-def vendor_text(operand: Operand) -> Spelling:
-    """How an operand's locations are spelt."""
-    return family_text(operand.instruction.architecture.family)
+def register_text(operand: Operand, register: int, width: int) -> str:
+    """The name of a register, or of the pair that a 64-bit element takes; in Tensor Memory of a column.
+
+    >>> import mmacalc
+    >>> amd = mmacalc.instruction("cdna3", "v_mfma_f64_16x16x4_f64").operand("A")
+    >>> ptx = mmacalc.instruction("sm_80", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64").operand("A")
+    >>> register_text(amd, 2, 64), register_text(ptx, 2, 64), register_text(ptx, 2, 16)
+    ('v[2:3]', '%rd1', '%r2')
+    """
+    return spelling_of(operand).names[width == 64].format(register, register + 1, register // 2)
 
 
 def place_text(operand: Operand, location: Any, prefix: str = "v") -> str:
@@ -106,10 +146,10 @@ def place_text(operand: Operand, location: Any, prefix: str = "v") -> str:
     'a3 @ lane 5 (%r1[31:16])'
     """
     if operand.tile is None:
-        return vendor_text(operand).place(operand, location, prefix)
+        return spelling_of(operand).place(operand, location, prefix)
     wave, *own = location
     thread = wave * operand.tile.lanes + location.lane
-    return f"wave {wave}, {vendor_text(operand).place(operand, Location(*own), prefix)}, thread {thread}"
+    return f"wave {wave}, {spelling_of(operand).place(operand, Location(*own), prefix)}, thread {thread}"
 
 
 def element_text(operand: Operand | NotInRegisters, row: int, col: int, block: int) -> str:

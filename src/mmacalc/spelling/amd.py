@@ -11,15 +11,7 @@ if TYPE_CHECKING:
     from ..model import Element, Instruction, Location, Operand
     from ..questions.classic.layouts import RegisterColumn
 
-__all__ = [
-    "COUNTED", "LANE", "NAMES", "NOT_ENCODED", "REGISTER", "SOURCE_FIELDS", "also", "by_halves", "column_title",
-    "halves", "held_place", "instruction_name", "lane_texts", "place",
-]  # fmt: skip
-
-REGISTER, LANE = "VGPR", "lane"
-NAMES = ("v{0}", "v[{0}:{1}]")  # of a register and of 64 bits, from its number, the next and half of it
-COUNTED = False  # whether the elements of a lane's fragment have names
-NOT_ENCODED = "It is not published how this instruction is encoded."
+__all__ = ["SOURCE_FIELDS", "SPELLING", "by_halves", "halves"]
 
 # The field of the encoding that names each operand's registers; sparse instructions hold K in Src2.
 # Scales are the sources of the prefix, the first half of a 16-byte encoding.
@@ -68,11 +60,6 @@ def by_halves(pairs: tuple[tuple[str, str], ...], lanes: int, mark: Callable[[st
     return [template.replace("\0", str(lane)) for lane in range(lanes)]
 
 
-def also(operand: Operand, row: int, col: int) -> str:
-    """What else to say about the place of an element."""
-    return ""
-
-
 def held_place(operand: Operand, register: int, lane: int, element: Element) -> str:
     """The register, lane and bits that `Operand.contents` found an element in."""
     if element.width == 64:
@@ -91,6 +78,8 @@ def column_title(operand: Operand, column: RegisterColumn) -> str:
 
 
 SPELLING = Spelling(
-    REGISTER, LANE, NAMES, COUNTED, NOT_ENCODED, SOURCE_FIELDS, instruction_name, place, lane_texts, held_place,
-    column_title, also,
+    register="VGPR", lane="lane", names=("v{0}", "v[{0}:{1}]"), counted=False,
+    not_encoded="It is not published how this instruction is encoded.", source_fields=SOURCE_FIELDS,
+    instruction_name=instruction_name, place=place, lane_texts=lane_texts, held_place=held_place,
+    column_title=column_title,
 )  # fmt: skip

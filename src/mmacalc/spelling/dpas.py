@@ -16,16 +16,8 @@ if TYPE_CHECKING:
     from ..model import Element, Instruction, Location, Operand
     from ..questions.classic.layouts import RegisterColumn
 
-__all__ = [
-    "COUNTED", "LANE", "NAMES", "NOT_ENCODED", "REGISTER", "SOURCE_FIELDS", "also", "column_title", "held_place",
-    "instruction_name", "lane_texts", "place",
-]  # fmt: skip
+__all__ = ["SPELLING", "VECTORS"]
 
-REGISTER, LANE = "GRF", "dword"
-NAMES = ("r{0}", "r{0}")
-COUNTED = False
-NOT_ENCODED = "The types are those of dst, src0, src1 and src2. `mmacalc assemble` encodes lines of iga64's assembly."
-SOURCE_FIELDS = SOURCES
 SUFFIXES = {name: word for word, name in TYPES.items()}  # of 8 bits ub and b, which other instructions take too
 VECTORS = {8: "char", 16: "short", 32: "int"}
 
@@ -95,7 +87,10 @@ def also(operand: Operand, row: int, col: int) -> str:
     return f"In OpenCL: work item {lane} of the sub-group, {of}{bits if inside > 1 else ''}\n"
 
 
+ENCODED = "The types are those of dst, src0, src1 and src2. `mmacalc assemble` encodes lines of iga64's assembly."
+
 SPELLING = Spelling(
-    REGISTER, LANE, NAMES, COUNTED, NOT_ENCODED, SOURCE_FIELDS, instruction_name, place, lane_texts, held_place,
-    column_title, also,
+    register="GRF", lane="dword", names=("r{0}", "r{0}"), counted=False, not_encoded=ENCODED, source_fields=SOURCES,
+    instruction_name=instruction_name, place=place, lane_texts=lane_texts, held_place=held_place,
+    column_title=column_title, also=also,
 )  # fmt: skip

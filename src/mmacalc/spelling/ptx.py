@@ -7,7 +7,7 @@ register of the operand, %rd1 the second 64-bit one.
 from __future__ import annotations
 
 from . import Spelling
-from .amd import also, by_halves
+from .amd import by_halves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,16 +16,9 @@ if TYPE_CHECKING:
     from ..model import Element, Instruction, Location, Operand
     from ..questions.classic.layouts import RegisterColumn
 
-__all__ = [
-    "COUNTED", "LANE", "NAMES", "NOT_ENCODED", "REGISTER", "SOURCE_FIELDS", "also", "column_title", "element_name",
-    "halves", "held_place", "instruction_name", "lane_texts", "place", "register_text",
-]  # fmt: skip
+__all__ = ["SPELLING", "bits_of", "element_name", "halves"]
 
-REGISTER, LANE = "register", "lane"
 NAMES = ("%r{0}", "%rd{2}")
-COUNTED = True
-NOT_ENCODED = "PTX. The registers are those of the picture: %a0 \u2026 are the 32-bit registers of A."
-SOURCE_FIELDS: dict[str, str] = {}  # of an encoding, which is not published
 
 # What the PTX ISA calls the elements of each operand; K is its metadata operand e, P the address operand p.
 LETTERS = {"A": "a", "B": "b", "C": "c", "D": "d"}
@@ -48,10 +41,10 @@ def instruction_name(instruction: Instruction) -> str:
     return instruction.name
 
 
-def register_text(register: int, lsb: int, width: int) -> str:
+def bits_of(register: int, lsb: int, width: int) -> str:
     """The register and bits, such as %r1[31:16].
 
-    >>> register_text(1, 16, 16), register_text(1, 0, 32), register_text(2, 0, 64)
+    >>> bits_of(1, 16, 16), bits_of(1, 0, 32), bits_of(2, 0, 64)
     ('%r1[31:16]', '%r1', '%rd1')
     """
     name = NAMES[width == 64].format(register, register + 1, register // 2)
@@ -61,7 +54,7 @@ def register_text(register: int, lsb: int, width: int) -> str:
 def halves(operand: Operand, location: Location, prefix: str = "") -> tuple[tuple[str, str], ...]:
     """The text of a location before and after the lane; `prefix` is for AMD's registers."""
     _, item, register, lsb, width = location
-    return ((f"{element_name(operand, item)} @ lane ", f" ({register_text(register, lsb, width)})"),)
+    return ((f"{element_name(operand, item)} @ lane ", f" ({bits_of(register, lsb, width)})"),)
 
 
 def place(operand: Operand, location: Location, prefix: str = "") -> str:
@@ -86,10 +79,13 @@ def held_place(operand: Operand, register: int, lane: int, element: Element) -> 
 def column_title(operand: Operand, column: RegisterColumn) -> str:
     """The heading of a column in a table of registers."""
     _, item, register, lsb, width = operand.location_of_item(0, column.item)
-    return f"{element_name(operand, item)} {register_text(register, lsb, width)}"
+    return f"{element_name(operand, item)} {bits_of(register, lsb, width)}"
 
 
 SPELLING = Spelling(
-    REGISTER, LANE, NAMES, COUNTED, NOT_ENCODED, SOURCE_FIELDS, instruction_name, place, lane_texts, held_place,
-    column_title, also,
+    register="register", lane="lane", names=NAMES, counted=True,
+    not_encoded="PTX. The registers are those of the picture: %a0 \u2026 are the 32-bit registers of A.",
+    source_fields={},  # of an encoding, which is not published
+    instruction_name=instruction_name, place=place, lane_texts=lane_texts, held_place=held_place,
+    column_title=column_title,
 )  # fmt: skip

@@ -7,34 +7,27 @@ D[200][17] = Tensor Memory of CTA 1, lane 72, column 17, bits 15:0
 from __future__ import annotations
 
 from ..base.errors import counted
+from ..model.location import TensorMemoryLocation
 from ..model.tensor_memory import TensorMemoryInstruction, TensorMemoryMove
+from . import ptx
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..model import Instruction, Operand
-    from ..model.location import LoadedLocation, TensorMemoryLocation
+    from ..model import Element, Instruction, Operand
+    from ..model.location import LoadedLocation
+    from ..questions.classic.layouts import RegisterColumn
 
-__all__ = [
-    "bits_text",
-    "is_pair",
-    "lanes_text",
-    "loaded_text",
-    "notes",
-    "place_text",
-    "statement",
-    "title_words",
-    "types_text",
-]
+__all__ = ["CELLS", "LOADED", "bits_text", "short_place", "statement", "types_text"]
 
 
-def is_pair(operand: Operand) -> bool:
+def _is_pair(operand: Operand) -> bool:
     """Whether the operand is in the Tensor Memory of two CTAs."""
     inst = operand.instruction
     return isinstance(inst, TensorMemoryInstruction) and inst.form.cta_group == 2
 
 
-def title_words(operand: Operand) -> str:
-    """What the title of a picture says after the architecture: the shape, and the types or the load; "" elsewhere."""
+def parameters(operand: Operand) -> str:
+    """The shape, and the types or the load."""
     inst = operand.instruction
     if not isinstance(inst, TensorMemoryInstruction):
         return ""
@@ -58,12 +51,12 @@ def lanes_text(operand: Operand, lanes: tuple[int, ...]) -> str:
     """
     if not operand.wave_place:
         return f"lane{'s' * (len(lanes) > 1)} {', '.join(map(str, lanes))},"
+    parts = [name for name, _ in operand.parts.lane if name != "cta" or operand.wave_place == "cta"]
+    words = {"cta": "CTA"}
     found = []
     for lane in lanes:
-        outer, own = divmod(lane, operand.wave)
-        warp = f"warp {outer % 4}, " if operand.load else ""
-        cta = f"CTA {outer // 4 if warp else outer}, " if operand.wave_place == "cta" else ""
-        found.append(f"{cta}{warp}lane {own}")
+        values = operand.lane_parts(lane)
+        found.append(", ".join([f"{words.get(name, name)} {values[name]}" for name in parts]))
     return f"{'; '.join(found)},"
 
 
@@ -90,10 +83,28 @@ def notes(operand: Operand) -> list[str]:
     return [*found, operand.doubt] if operand.doubt else found
 
 
-def place_text(operand: Operand, place: TensorMemoryLocation) -> str:
+def place(operand: Operand, at: TensorMemoryLocation, prefix: str = "") -> str:
     """A place in words; the CTA is named where there is a pair."""
-    pair = f" of CTA {place.cta}" if is_pair(operand) else ""
-    return f"Tensor Memory{pair} lane {place.lane}, column {place.column}{bits_text(place.lsb, place.width)}"
+    pair = f" of CTA {at.cta}" if _is_pair(operand) else ""
+    return f"Tensor Memory{pair} lane {at.lane}, column {at.column}{bits_text(at.lsb, at.width)}"
+
+
+def short_place(operand: Operand, at: TensorMemoryLocation) -> str:
+    """A place as a cell of a table has it."""
+    pair = f"CTA {at.cta} " if _is_pair(operand) else ""
+    bits = "" if at.width == 32 else f" [{at.lsb + at.width - 1}:{at.lsb}]"
+    return f"{pair}lane {at.lane} column {at.column}{bits}"
+
+
+def held_place(operand: Operand, column: int, lane: int, element: Element) -> str:
+    """The cell and the bits in which an element was found; `lane` counts those of the second CTA after the first's."""
+    parts = operand.lane_parts(lane)
+    return place(operand, TensorMemoryLocation(parts["cta"], parts["lane"], column, element.lsb, element.width))
+
+
+def column_title(operand: Operand, column: RegisterColumn) -> str:
+    """The heading of a column of cells."""
+    return f"column {column.register}"
 
 
 def bits_text(lsb: int, width: int) -> str:
@@ -101,10 +112,9 @@ def bits_text(lsb: int, width: int) -> str:
     return "" if width == 32 else f", bits {lsb + width - 1}:{lsb}"
 
 
-def loaded_text(place: LoadedLocation) -> str:
+def loaded_place(operand: Operand, at: LoadedLocation, prefix: str = "") -> str:
     """A place in a thread's registers after a load."""
-    bits = "" if place.width == 32 else f"[{place.lsb + place.width - 1}:{place.lsb}]"
-    return f"warp {place.warp}, lane {place.lane}, load {place.load}, %r{place.register}{bits}"
+    return f"warp {at.warp}, lane {at.lane}, load {at.load}, {ptx.bits_of(at.register, at.lsb, at.width)}"
 
 
 def statement(inst: Instruction) -> str:
@@ -117,3 +127,12 @@ def statement(inst: Instruction) -> str:
     names = ["[d-tmem]", "a-desc", "b-desc", *["[sp-meta-tmem]"] * inst.sparse, "idesc"]
     names += ["[scale-a-tmem]", "[scale-b-tmem]"] if inst.scaled else []
     return f" {', '.join([*names, 'enable-input-d'])};"
+
+
+LOADED = ptx.SPELLING._replace(place=loaded_place, lanes=lanes_text, parameters=parameters, notes=notes)
+"""In registers, after a load or in a move."""
+
+CELLS = LOADED._replace(
+    register="column", names=("column {0}", "column {0}"), place=place, held_place=held_place, column_title=column_title
+)
+"""In Tensor Memory."""

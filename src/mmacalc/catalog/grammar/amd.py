@@ -98,9 +98,10 @@ def older_spellings(names: Iterable[str]) -> dict[str, str]:
         if len(inputs) == 1 and inputs[0] not in CHOICES and shape.count("x") == 2 and shape.replace("x", "").isdigit():
             older = f"v_mfma_{result}_{shape}{inputs[0]}"
             found[older] = name
-            (m, _, k), _ = _split_shape(name, shape)
-            if inputs[0] == "bf16" and m * k * whole(blocks[:-1], "the blocks of a name") == 64 * OLDER_ELEMENTS["bf16_1k"]:
-                found[f"{older}_1k"] = name
+            if inputs[0] == "bf16":
+                (m, _, k), _ = _split_shape(name, shape)
+                if m * k * whole(blocks[:-1], "the blocks of a name") == 64 * OLDER_ELEMENTS["bf16_1k"]:
+                    found[f"{older}_1k"] = name
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from ...base.records import Record, TupleRecord, cached_property, json_keys
-from ...spelling import vendor_text
+from ...spelling import spelling_of
 from . import formulas
 
 TYPE_CHECKING = False
@@ -77,7 +77,7 @@ class OperandDetail(Record):
     @property
     def source_field(self) -> str | None:
         """The field that names its registers."""
-        return vendor_text(self.operand).source_fields.get(self.operand.name)
+        return spelling_of(self.operand).source_fields.get(self.operand.name)
 
     @property
     def element_to_register(self) -> dict[str, str]:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from ...base.records import Record, TupleRecord, json_keys
 from ...command import tables
 from ...model import Element
-from ...spelling import heading, run_text, signed, transposition_note, vendor_text
+from ...spelling import heading, run_text, signed, spelling_of, transposition_note
 from . import quirks
 from .places import HeldPlace, sign_of
 
@@ -251,7 +251,7 @@ def _marked(signs: str) -> Callable[[str], str]:
 def _slot_texts(layout: RegisterLayout) -> list[str]:
     """The text of every slot's place; a line for each register that it straddles."""
     operand = layout.operand
-    lane_texts, own = vendor_text(operand).lane_texts, quirks.has_own_signs(operand)
+    lane_texts, own = spelling_of(operand).lane_texts, quirks.has_own_signs(operand)
     by_item = []
     for location, sign in zip(layout.locations, layout.signs):
         signs = quirks.sign(operand, location.lsb) if own else sign
@@ -273,10 +273,10 @@ def matrix_text(layout: MatrixLayout, style: str = "grid", transpose: bool = Fal
         columns = tuple((title, [cells[int(lane)] for lane in lanes]) for title, cells in columns)
     if transpose:
         table = tables.write(
-            [vendor_text(operand).lane, *lanes], [(title, *cells) for title, cells in columns], style, ruled=True
+            [spelling_of(operand).lane, *lanes], [(title, *cells) for title, cells in columns], style, ruled=True
         )
     else:
-        header = [vendor_text(operand).lane, *(title for title, _ in columns)]
+        header = [spelling_of(operand).lane, *(title for title, _ in columns)]
         table = tables.write(header, list(zip(lanes, *(cells for _, cells in columns))), style, ruled=True)
     return heading(operand.instruction, operand) + table
 
@@ -287,7 +287,7 @@ def register_columns(layout: MatrixLayout) -> tuple[tuple[str, Sequence[str]], .
 
     A register pair counts once, at its first register; items that hold nothing are left out.
     """
-    operand, title = layout.operand, vendor_text(layout.operand).column_title
+    operand, title = layout.operand, spelling_of(layout.operand).column_title
     texts, own, found = _cell_texts(layout), quirks.has_own_signs(operand), []
     for column in layout.columns:
         if any(layout.held[column.item]) and not (column.width == 64 and column.register % 2):

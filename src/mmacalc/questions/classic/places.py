@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...base.records import Record, TupleRecord, json_keys
-from ...spelling import element_text, heading, place_text, run_text, signed, vendor_text
+from ...spelling import element_text, heading, place_text, run_text, signed, spelling_of
 from ...spelling.amd import SOURCE_FIELDS
 
 TYPE_CHECKING = False
@@ -175,7 +175,7 @@ class HeldPlace(TupleRecord):
     @property
     def place(self) -> str:
         """The place as text."""
-        return vendor_text(self.operand).held_place(self.operand, self.register, self.lane, self.element)
+        return spelling_of(self.operand).held_place(self.operand, self.register, self.lane, self.element)
 
 
 @json_keys("**operand", "register", "lane", "elements=held")
@@ -257,7 +257,7 @@ def text(answer: ElementPlaces) -> str:
     head = heading(operand.instruction, operand)
     if answer.calculation is None:
         lines = "".join([f"{name} = {place_text(operand, location)}\n" for location in locations])
-        more: str = vendor_text(operand).also(operand, answer.row, answer.col)
+        more: str = spelling_of(operand).also(operand, answer.row, answer.col)
         return head + lines + more
 
     place = place_text(operand, locations[0], f"{SOURCE_FIELDS['D']}_v")
@@ -280,7 +280,7 @@ def contents_text(answer: RegisterContents) -> str:
     from . import quirks, sums
 
     operand = answer.operand
-    places, lines = vendor_text(operand), []
+    places, lines = spelling_of(operand), []
     for held, name in held_texts(operand, quirks.listed(answer)):
         line = f"{places.held_place(operand, answer.register, answer.lane, held.element)} = {name}"
         if held.calculation is not None:

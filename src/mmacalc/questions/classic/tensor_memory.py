@@ -6,7 +6,7 @@ from ...base.errors import Error, counted
 from ...base.records import Record, TupleRecord, json_keys
 from ...command import Reply, show, tables
 from ...command.options import ACTIONS, MATRICES, MATRIX_NAMES, STYLES, TENSOR_MEMORY, TENSOR_MEMORY_NAMES, spellings
-from ...spelling import heading
+from ...spelling import heading, place_text, register_text, run_text, spelling_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -364,10 +364,6 @@ def _run(layout: Layout) -> int:
     return run
 
 
-def _name(operand: Operand, row: int, col: int) -> str:
-    return f"{operand.name}[{row}][{col}]"
-
-
 def _heading(operand: Operand) -> str:
     from ...model.tensor_memory import TensorMemoryInstruction
     from ...spelling.tensor_memory import types_text
@@ -387,56 +383,49 @@ def _heading(operand: Operand) -> str:
 
 def element_text(answer: ElementCells) -> str:
     """The cells of an element, and its places after a load."""
-    from ...spelling.tensor_memory import loaded_text, place_text
+    from ...spelling.tensor_memory import LOADED
 
-    name = _name(answer.operand, answer.row, answer.col)
+    name = f"{answer.operand.name}[{answer.row}][{answer.col}]"
     lines = [f"{name} = {place_text(answer.operand, place)}\n" for place in answer.locations]
-    lines += [f"{name} after the load = {loaded_text(place)}\n" for place in answer.loaded or ()]
+    lines += [f"{name} after the load = {LOADED.place(answer.operand, place, '')}\n" for place in answer.loaded or ()]
     return _heading(answer.operand) + "".join(lines)
 
 
 def contents_text(answer: CellContents) -> str:
     """The elements of a cell."""
-    from ...spelling.tensor_memory import is_pair
-
-    operand = answer.operand
-    pair = f" of CTA {answer.cta}" if is_pair(operand) else ""
-    where = f"Tensor Memory{pair} lane {answer.lane}, column {answer.column}"
-    lines = [f"{where}{bits} = {name}\n" for bits, name in _named(operand, answer.elements)]
+    operand, column = answer.operand, answer.column
+    lane, spelling = answer.lane + operand.wave * answer.cta, spelling_of(operand)
+    lines = [
+        f"{spelling.held_place(operand, column, lane, first)} = {name}\n"
+        for first, name in _named(operand, answer.elements)
+    ]
+    cell: Any = operand.location
+    where = place_text(operand, cell(answer.cta, answer.lane, column, 0, 32))
     return _heading(operand) + ("".join(lines) or f"{where} holds nothing of {operand.name}\n")
 
 
-def _named(operand: Operand, elements: tuple[Element, ...]) -> Iterator[tuple[str, str]]:
-    """The bits and the name of each place of a cell; elements that share one are a run of k."""
-    from ...spelling.tensor_memory import bits_text
-
+def _named(operand: Operand, elements: tuple[Element, ...]) -> Iterator[tuple[Element, str]]:
+    """What each place of a cell holds, with its name; elements that share one are a run of k."""
     groups: dict[tuple[int, int], list[Element]] = {}
     for element in elements:
         groups.setdefault((element.lsb, element.row), []).append(element)
-    for (lsb, row), run in groups.items():
-        columns = str(run[0].col) if len(run) == 1 else f"{run[0].col}..{run[-1].col}"
-        yield bits_text(lsb, run[0].width), f"{operand.name}[{row}][{columns}]"
+    for (_, row), run in groups.items():
+        yield run[0], run_text(operand, range(row, row + 1), range(run[0].col, run[-1].col + 1))
 
 
 # --- tables ---
 
 
-def _short(operand: Operand, place: TensorMemoryLocation) -> str:
-    from ...spelling.tensor_memory import is_pair
-
-    pair = f"CTA {place.cta} " if is_pair(operand) else ""
-    bits = "" if place.width == 32 else f" [{place.lsb + place.width - 1}:{place.lsb}]"
-    return f"{pair}lane {place.lane} column {place.column}{bits}"
-
-
 def element_table_text(answer: ElementTable, style: str = "grid") -> str:
     """The places of every element."""
+    from ...spelling.tensor_memory import short_place
+
     operand = answer.operand
     extents = {"i": "M", "j": "N", "k": "K"}
     corner = operand.name + "".join(f"[{extents[axis]}]" for axis in operand.axes[1:])
     header = [corner, *map(str, range(operand.shape[2]))]
     rows = [
-        (str(row), *["\n".join([_short(operand, place) for place in places]) for places in line])
+        (str(row), *["\n".join([short_place(operand, place) for place in places]) for places in line])
         for row, line in enumerate(answer.places)
     ]
     return _heading(operand) + tables.write(header, rows, style, ruled=True)
@@ -445,7 +434,7 @@ def element_table_text(answer: ElementTable, style: str = "grid") -> str:
 def cell_table_text(answer: CellTable, style: str = "grid") -> str:
     """The elements of every cell."""
     operand = answer.operand
-    header = ["lane", *[f"column {column}" for column in range(operand.registers)]]
+    header = ["lane", *[register_text(operand, column, 32) for column in range(operand.registers)]]
     rows = [
         (str(lane), *["\n".join([name for _, name in _named(operand, held)]) for held in line])
         for lane, line in enumerate(answer.cells)
