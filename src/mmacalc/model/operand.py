@@ -175,12 +175,11 @@ class Operand(Frozen):
         spans = self.layout.spans
         if self.load:
             loads = spans["load"]
-            lane = (("cta", spans.get("cta", 1)), ("warp", 4), ("lane", WARP))
-            return PlaceParts(lane, (("load", loads), ("register", self.registers // loads)))
+            of_lane = (("cta", spans.get("cta", 1)), ("warp", 4), ("lane", WARP))
+            return PlaceParts(of_lane, (("load", loads), ("register", self.registers // loads)))
         if self.tile:
             waves = spans["wave"]
-            lane = (("wave", waves), ("lane", self.lanes // waves))
-            return PlaceParts(lane, (("register", self.registers),))
+            return PlaceParts((("wave", waves), ("lane", self.lanes // waves)), (("register", self.registers),))
         if "column" in self.layout.places:
             return PlaceParts((("cta", 2), ("lane", self.wave)), (("column", 512),))
         return PlaceParts((("lane", self.lanes),), (("register", self.registers),))
