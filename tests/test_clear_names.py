@@ -8,6 +8,7 @@ import mmacalc
 from mmacalc import Error
 from mmacalc.catalog import entry
 from mmacalc.catalog.grammar.clear_names import candidates
+from mmacalc.catalog.grammar.nvvm import functions
 from mmacalc.cli import answer
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -94,3 +95,40 @@ def test_a_refused_name_says_what_to_add_and_that_is_taken(arch, given):
     added = re.search(r"add the other types: (\S+);", str(refused.value))
     assert added
     assert set(re.split(r"[.]", mmacalc.instruction(arch, added[1]).name)) >= set(added[1].split("."))
+
+
+@pytest.mark.parametrize(
+    ("arch", "given", "name"),
+    [
+        ("sm_80", "llvm.nvvm.mma.m16n8k16.row.col.bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+        ("sm_80", "@llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16.p3(ptr addrspace(3) %p)",
+         "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"),
+        ("sm_100a", "llvm.nvvm.tcgen05.shift.down.cg1", "tcgen05.shift.cta_group::1.down"),
+    ],
+)  # fmt: skip
+def test_an_intrinsic_of_nvidia_is_the_instruction_that_it_becomes(arch, given, name):
+    assert entry(arch).meant(given).name == name
+
+
+def test_every_intrinsic_of_a_target_is_taken_or_refused_with_the_instructions_that_its_arguments_choose_from():
+    known = entry("sm_80")
+    becoming = {}
+    for name in known.names:
+        for _, intrinsic in functions(name):
+            becoming.setdefault(intrinsic, []).append(name)
+    assert len(becoming) > 300
+    for intrinsic, names in list(becoming.items())[::7]:
+        assert candidates(known, intrinsic) == names
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("llvm.nvvm.wgmma.mma_async", "LLVM 22 has no intrinsic for wgmma, which is inline assembly there"),
+        ("llvm.nvvm.mma.m16n8k16.row.col.bf17", "Did you mean llvm.nvvm.mma.m16n8k16.row.col.bf16"),
+        ("__dmma_m8n8k4_mma_f64", "may be 4 instructions of sm_90a"),
+    ],
+)
+def test_an_intrinsic_that_becomes_no_instruction_or_several_is_refused_in_words(given, words):
+    with pytest.raises(Error, match=re.escape(words)):
+        mmacalc.instruction("sm_90a", given)

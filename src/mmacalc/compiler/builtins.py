@@ -14,6 +14,7 @@ from ..base.errors import Error, did_you_mean
 from ..base.late import imported
 from ..catalog import entry
 from ..catalog.grammar.entry import COMPILERS
+from ..catalog.grammar.nvvm import plain_name as plain_name
 from .dialects import Intrinsic, dialect_of, fitting
 
 TYPE_CHECKING = False
@@ -109,16 +110,6 @@ def meant(arch: str) -> dict[str, list[tuple[Instruction, Intrinsic, int]]]:
                     if not same or same[-1][0] is not inst:
                         same.append((inst, one, wave))
     return found
-
-
-def plain_name(name: str) -> str:
-    """A name without the address spaces of LLVM's overloads, and without what stands around it in a call.
-
-    >>> plain_name("@llvm.nvvm.wmma.m16n16k16.load.a.row.stride.f16.p3(ptr %p)")
-    'llvm.nvvm.wmma.m16n16k16.load.a.row.stride.f16'
-    """
-    alone = name.partition("(")[0].strip().lstrip("@")
-    return re.sub(r"(?:\.p\d)+$", "", alone) if alone.startswith("llvm.nvvm.") else alone
 
 
 def by_name(arch: str, name: str) -> tuple[Instruction, Intrinsic]:

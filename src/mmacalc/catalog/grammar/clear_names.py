@@ -5,6 +5,7 @@ builtin, an intrinsic of LLVM's, ck's and Tensile's names.
     ldmatrix.x4.trans
     mfma_f32_32x32x8f16                 AMD's without v_, with or without underscores: ck's, clang's, Triton's
     __builtin_amdgcn_mfma_f32_32x32x8f16, llvm.amdgcn.mfma.f32.32x32x8f16
+    llvm.nvvm.mma.m16n8k16.row.col.bf16, __dmma_m8n8k4_mma_f64      LLVM's and clang's of NVIDIA
     SM80_16x8x16_F32F16F16F32_TN        CUTLASS's and CuTe's, of mma, wgmma, ldmatrix and stmatrix
     WarpGemmMfmaF16F16F32M32N32K8       ck_tile's
     MI32x32x8x1                         of a kernel's name of Tensile (hipBLASLt), where the formats leave one
@@ -14,8 +15,9 @@ from __future__ import annotations
 
 import re
 
-from ...base.errors import Error, first_of
+from ...base.errors import Error, did_you_mean, first_of
 from ...base.numerals import whole
+from .nvvm import LLVM, functions, plain_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +29,9 @@ __all__ = ["candidates", "clear_name", "from_atom"]
 
 NEUTRAL = {"sync", "aligned", "row", "col", "shared", "b16", "m8n8", "mma_async"}
 """Parts of PTX names that may be left out without a choice: they say nothing, or what is usual."""
+NVIDIA = (LLVM, "__hmma_", "__imma_", "__bmma_", "__dmma_", "__mma_")
+"""How the functions begin that become NVIDIA's instructions."""
+WITHOUT = ("wgmma", "movmatrix")  # opcodes without an intrinsic in LLVM 22
 WHOLE, USUAL = {"sync", "aligned"}, {"row", "col", "shared"}
 """What only a whole opcode has, and what may be left out of one."""
 TYPES = "F64|F32|TF32|F16|BF16|S32|S8|U8|S4|U4|U1|E4M3|E5M2|E2M1|E2M3|E3M2"
@@ -71,7 +76,25 @@ def clear_name(entry: Entry, text: str) -> str | None:
             f"{_completed(entry, text, found)} Did you mean {' or '.join(found[:3])}?",
             kind="unknown name",
         )  # fmt: skip
+    if not found and _is_of_nvidia(text.strip()):
+        raise Error(_no_function(entry, plain_name(text)), kind="unknown name")
     return found[0] if found else None
+
+
+def _is_of_nvidia(word: str) -> bool:
+    return word.lstrip("@").startswith(NVIDIA)
+
+
+def _no_function(entry: Entry, wanted: str) -> str:
+    """Why a function of LLVM's or clang's becomes no instruction of an architecture."""
+    title = entry.architecture.title
+    opcode = wanted.removeprefix(LLVM).partition(".")[0]
+    if wanted.startswith(LLVM) and opcode in WITHOUT:
+        return f"LLVM 22 has no intrinsic for {opcode}, which is inline assembly there: give the opcode of PTX"
+    if entry.architecture.vendor != "nvidia":
+        return f"{wanted[:80]} is a function for NVIDIA's targets, and {title} is not one"
+    known = [name for one in (*entry.names, *entry.tensor_memory_names) for pair in functions(one) for name in pair if name]
+    return f"no instruction of {title} has '{wanted[:80]}' as its intrinsic.{did_you_mean(wanted, known)}"
 
 
 def _completed(entry: Entry, text: str, found: list[str]) -> str:
@@ -104,11 +127,25 @@ def candidates(entry: Entry, text: str) -> list[str]:
     ['mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32']
     """
     word = text.strip().rstrip(";,")
+    if _is_of_nvidia(word):
+        return _by_function(entry, word)
     if not word or len(word) > 200 or " " in word:
         return []
     for parts in from_atom(word):
         return _by_parts(entry, parts)
     return _by_parts(entry, word.split(".")) or _squashed(entry, word) or _by_shape(entry, word)
+
+
+def _by_function(entry: Entry, word: str) -> list[str]:
+    """The instructions that one of LLVM's or clang's functions for NVIDIA becomes: several where an argument chooses.
+
+    >>> from mmacalc.catalog import entry
+    >>> _by_function(entry("sm_80"), "llvm.nvvm.mma.m16n8k16.row.col.bf16")
+    ['mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32']
+    """
+    wanted = plain_name(word)
+    return [name for name in (*entry.names, *entry.tensor_memory_names)
+            if any(wanted in pair for pair in functions(name))]  # fmt: skip
 
 
 def from_atom(word: str) -> Iterator[list[str]]:
