@@ -28,6 +28,7 @@ TCGEN05 = "tcgen05.mma.cta_group::1.kind::f16"
 LISTING = "v_mfma_f32_4x4x1_16b_f32 v[0:3], v4, v5, v[0:3]\nv_add_f32 v6, v0, v1\n"
 SAMPLES = {
     "list-instructions": ["-a cdna3 -L", "find --shape 32x32x8 --a bf16"],
+    "equivalents": ["find gfx942 like mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"],
     "detail-instruction": [f"-a cdna3 -i {F16} -d", f"-a gfx950 -i {F8F6F4} -d --cbsz fp4", f"-a sm_80 -i {MMA} -d"],
     "get-register": [f"-a cdna3 -i {F16} -A -g -I 3 -K 9", f"-a gfx950 -i {F8F6F4} -D -g -o --cbsz fp6"],
     "matrix-entry": [f"-a cdna3 -i {F16} -D -m -l 3 -o", f"-a gfx950 -i {F8F6F4} --scale-a -m -l 3"],

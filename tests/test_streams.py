@@ -45,7 +45,7 @@ def test_no_locale_makes_a_name_or_a_text_a_traceback(encoding, tmp_path):
 # --- faults -----------------------------------------------------------------------------------------------------------
 
 FAULTS = [
-    (KeyError("B"), 3, r"internal error at questions/find.py:\d+: KeyError: 'B': .* please report it"),
+    (KeyError("B"), 3, r"internal error at questions/find/__init__.py:\d+: KeyError: 'B': .* please report it"),
     (RecursionError("maximum recursion depth exceeded"), 2, "nested too deep"),
     (MemoryError(), 2, "needs more memory than there is"),
     (ModuleNotFoundError("No module named 'numpy'", name="numpy"), 2, "needs the Python package numpy.*pip install"),

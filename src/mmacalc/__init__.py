@@ -72,6 +72,7 @@ TEXTS = {
     "questions.explain.answer.Explanation": "explain:explanation_text",
     "questions.explain.triton.DumpAnswer": "explain.triton:dump_text",
     "questions.find.Matches": "find:text",
+    "questions.find.equivalents.Equivalents": "find.equivalents:text",
     "questions.gemm.Product": "gemm:text",
     "questions.generate.IndexExpressions": "generate:formula_text",
     "questions.intrinsic.InstructionIntrinsics": "intrinsic:text",

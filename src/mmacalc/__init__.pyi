@@ -73,6 +73,7 @@ from .questions.compare import compare as compare
 from .questions.explain import Explanation as Explanation
 from .questions.explain import explain as explain
 from .questions.find import find as find
+from .questions.find.equivalents import equivalents as equivalents
 from .questions.intrinsic import intrinsic as intrinsic
 from .questions.numerics import numerics as numerics
 from .throughput import estimate as estimate

@@ -8,8 +8,6 @@ Source: clang and LLVM 22.1.8 (BuiltinsAMDGPU, IntrinsicsAMDGPU.td), compared fo
 
 from __future__ import annotations
 
-import re
-
 from ..base.errors import Error, did_you_mean
 from ..base.late import imported
 from ..catalog import entry

@@ -11,6 +11,11 @@ sparse or dense, an architecture, a SASS opcode, a builtin, or a name of CUDA's 
     mmacalc find -a MI300X __builtin_amdgcn_mfma_f32_32x32x8f16
     mmacalc find -a B200 UTCHMMA                   those that become a SASS opcode
     mmacalc find -a A100 "wmma::fragment<matrix_a, 16, 16, 16, half, row_major>"
+    mmacalc find MI300X like mma.m16n8k16.f32.bf16.bf16.f32    what comes nearest to it there, and what differs
+
+What stands behind `like` (or --like) is an instruction by its name, perhaps with its architecture before it: how many
+of one for how many of the other, registers, rounding with an input that shows it, and what replaces the loads of
+fragments, the copies into shared memory and the exchanges between lanes.
 """
 
 from __future__ import annotations
@@ -20,29 +25,30 @@ from collections import Counter
 from contextlib import suppress
 from fnmatch import fnmatchcase
 
-from ..base.checks import arguments_checked
-from ..base.errors import Error, did_you_mean, first_of
-from ..base.numerals import whole
-from ..base.records import Record, TupleRecord
-from ..catalog import architectures, entry, known_name
-from ..catalog.grammar.sass import is_opcode, sources
-from ..command import Command, Reply, argument, flag, number, option, show
-from ..command.common import JSON
-from ..command.options import either, shape, terminal_width
-from ..compiler import builtins
-from ..compiler.cuda_names import is_wmma_name, stands_for
-from ..families.tensor_memory import TYPES
-from ..formats import FORMATS, formats_named, named, scaling
-from ..model.tensor_memory import TensorMemoryInstruction
+from ...base.checks import arguments_checked
+from ...base.errors import Error, did_you_mean, first_of
+from ...base.numerals import whole
+from ...base.records import Record, TupleRecord
+from ...catalog import architectures, entry, known_name
+from ...catalog.grammar.sass import is_opcode, sources
+from ...command import Command, Reply, argument, flag, number, option, show
+from ...command.common import JSON
+from ...command.options import either, shape, terminal_width
+from ...compiler import builtins
+from ...compiler.cuda_names import is_wmma_name, stands_for
+from ...families.tensor_memory import TYPES
+from ...formats import FORMATS, formats_named, named, scaling
+from ...model.tensor_memory import TensorMemoryInstruction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from ..catalog import Entry
-    from ..command import Options
-    from ..model import Instruction
+    from ...catalog import Entry
+    from ...command import Options
+    from ...model import Instruction
+    from .equivalents import Equivalents
 
 PRODUCT = "tcgen05.mma"  # how the names of tcgen05 begin that multiply
 
@@ -279,8 +285,37 @@ def _shape(inst: Instruction) -> str:
     return "" if given is None else f"{given.get('m', 'M')}x{given.get('n', 'N')}x{inst.k}"
 
 
+LIKE = "like"
+
+
+def _like(options: Options) -> Reply | None:
+    """What comes near to an instruction, where that is asked for: find MI300X like NAME."""
+    words, name = list(options.words), options.like
+    if name is None and LIKE in words:
+        words, name = words[: words.index(LIKE)], " ".join(words[words.index(LIKE) + 1 :])
+    if name is None:
+        return None
+    from . import equivalents
+
+    arch = either("the architecture", " ".join(words) or None, options.architecture)
+    given = [x for x in ("m", "n", "k", "blocks", "shape", "a", "b", "c", "d", "sparse", "opcode", "intrinsic",
+                         "instruction") if getattr(options, x) is not None]  # fmt: skip
+    if given:
+        raise Error(f"like finds what comes near to an instruction, whose name says it all; leave --{given[0]} out")
+    if not arch:
+        raise Error(f"say where: mmacalc find MI300X like {name or 'INSTRUCTION'}")
+    if not name.strip():
+        raise Error(f"like takes an instruction: mmacalc find {arch} like mma.m16n8k16.f32.bf16.bf16.f32")
+    inst = equivalents.named_anywhere(name)
+    found = equivalents.equivalents(inst, arch)
+    notes = [] if " " in name else [f"{inst.name} as on {inst.arch}; another architecture can stand before the name"]
+    return show(options.json, "equivalents", found, _near_text, notes=notes)
+
+
 def run(options: Options) -> Reply:
-    """List the matches."""
+    """List the matches, or what comes near to an instruction."""
+    if (near := _like(options)) is not None:
+        return near
     m, n, k = _shape_asked(options)
     name = either("the name", " ".join(options.words) or None, options.instruction)
     criteria = {
@@ -503,6 +538,12 @@ def name_parts() -> set[str]:
     return {part for arch in architectures() for name in entry(arch).names for part in _parts(name)}
 
 
+def _near_text(answer: Equivalents) -> str:
+    from .equivalents import text
+
+    return text(answer)
+
+
 COMMAND = Command(
     "find", "find instructions by shape, format, architecture, intrinsic or opcode", "find", __doc__,
     (
@@ -524,8 +565,9 @@ COMMAND = Command(
         flag("--sparse", alone="kind", default=None, help="sparse instructions only"),
         flag("--dense", name="sparse", alone="kind", default=None, constant=False, help="dense instructions only"),
         number("--opcode", help="the opcode field, decimal or 0x..."),
+        option("--like", placeholder="NAME", help="what comes near to an instruction of another architecture"),
         option("--intrinsic", placeholder="NAME", help="a part of the name of a compiler builtin or intrinsic"),
         JSON,
     ),
-    run, {"list-instructions": text},
+    run, {"list-instructions": text, "equivalents": _near_text},
 )  # fmt: skip
