@@ -21,6 +21,7 @@ from mmacalc.codegen import gemm_cuda, gemm_tma, gemm_wgmma, ldmatrix, staging
 from mmacalc.codegen.check import Checked, check, sass_products
 from mmacalc.codegen.fragments import fragment
 from mmacalc.codegen.generate import formulas
+from mmacalc.codegen.tensor_copies import box, swizzle_name
 from mmacalc.questions.generate import check_text
 from oracles.emulated_kernel import ptx_of
 from oracles.host_products import gemm_product, small, tile_product
@@ -530,7 +531,7 @@ def test_a_gemm_by_tma_is_right_for_any_size_without_a_finding(name, orders, tmp
             leads.append(-(-codes.shape[1] // 16) * 16)
             rows = np.zeros((len(codes), leads[-1]), f"u{side.bytes}")
             rows[:, : codes.shape[1]] = codes  # zeros behind a row: the map has the row to its whole length
-            maps.append(mmacalc.tensor_map(rows, found.box(side), swizzle=gemm_tma.swizzle_name(side)))
+            maps.append(mmacalc.tensor_map(rows, box(side), swizzle=swizzle_name(side)))
         form = inst.format("D")
         d = np.full((m, n + 2), 0x5A5A5A5A & (1 << form.bits) - 1, f"u{form.bits // 8}")
         assert found.aligned(*leads, n, n + 2)

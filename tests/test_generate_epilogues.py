@@ -8,8 +8,9 @@ from generated_gemms import OPTIONS, laid_out, spills, unsigned
 from generated_kernels import compiled
 from mmacalc import Error
 from mmacalc.arithmetic.codecs import decode, encode, largest
-from mmacalc.codegen import gemm, gemm_cuda, gemm_tma
+from mmacalc.codegen import gemm, gemm_cuda, gemm_tcgen05, gemm_tma
 from mmacalc.codegen.epilogue import c_format, epilogue_of, output_format
+from mmacalc.codegen.tensor_copies import box, swizzle_name
 from oracles.emulated_kernel import ptx_of
 from samples import sampled
 
@@ -32,7 +33,9 @@ CASES = [
     ("gfx1250", "v_wmma_f32_16x16x32_bf16", "alpha,bias=column,to=f16"),
     ("sm_75", f"{MMA}.m16n8k8.row.col.f32.f16.f16.f32", f"{ALL}=column,relu,to=f16"),
     ("sm_90a", f"{WGMMA}.m64n32k16.f32.f16.f16", f"{ALL}=column,silu,to=fp8"),
+    ("sm_100a", "tcgen05.mma.cta_group::1.kind::f16", f"{ALL}=column,relu,to=fp8"),
     ("sm_80", f"{MMA}.m16n8k16.row.col.f16.f16.f16.f16", "alpha,beta,gelu"),
+    ("sm_110a", "tcgen05.mma.cta_group::2.kind::i8", "scale=row,scale=column,bias=row,to=bf16"),
     ("sm_80", f"{MMA}.m16n8k32.row.col.s32.s8.s8.s32", "scale=row,scale=column,bias=column,silu"),
     ("sm_89", f"{MMA}.m16n8k32.row.col.f32.e4m3.e4m3.f32", "alpha,bias=row,to=bf8"),
     ("sm_90a", f"{WGMMA}.m64n24k16.f16.f16.f16", "alpha,beta,relu"),
@@ -50,9 +53,18 @@ def planned(inst):
     """The plan of each kernel of a source, and whether it goes by tensor maps."""
     if inst.architecture.family.language == "hip":
         return gemm.plan(inst)
+    if inst.in_tensor_memory:
+        return gemm_tcgen05.plan(inst, "row", "col")
     if "wgmma" in inst.features:
         return gemm_tma.plan(inst, "row", "col")
     return gemm_cuda.plan(inst, "row", "col")
+
+
+def takes(plan, sizes, leads):
+    """What a plan is asked for, whether its kernel for aligned matrices takes it."""
+    if isinstance(plan, gemm_tcgen05.TensorMemoryPlan):
+        return leads[:2]
+    return (*leads[:2], sizes[1], leads[2]) if isinstance(plan, gemm_tma.TmaPlan) else (*sizes, *leads)
 
 
 class Case:
@@ -110,21 +122,24 @@ def launched(target, name, words, folder):
     inst = mmacalc.instruction(target, name)
     plan, epilogue = planned(inst), epilogue_of(words, inst)
     source = mmacalc.generate(inst, gemm="512x512x512", epilogue=words)
-    tma, hip = isinstance(plan, gemm_tma.TmaPlan), inst.architecture.family.language == "hip"
-    plan = plan.with_epilogue(epilogue) if tma else plan._replace(epilogue=epilogue)
+    tma, hip = (
+        isinstance(plan, (gemm_tma.TmaPlan, gemm_tcgen05.TensorMemoryPlan)),
+        inst.architecture.family.language == "hip",
+    )
+    plan = plan.with_epilogue(epilogue) if "wgmma" in inst.features else plan._replace(epilogue=epilogue)
     path = compiled(source, target, folder / "k.hsaco", plan.wave, OPTIONS.get(target, ())) if hip else None
     kernels = mmacalc.load(path or ptx_of(source, target, folder))
     depth = inst.k if inst.scaled else 32
     for sizes, more in (((37, 21, depth), 3), ((48, 32, 2 * depth), 32)):
         case = Case(inst, epilogue, sizes, more)
         leads = [sizes[2], sizes[2], sizes[1] + more]
-        aligned = plan.aligned(*leads[:2], sizes[1], leads[2]) if tma else plan.aligned(*sizes, *leads)
+        aligned = plan.aligned(*takes(plan, sizes, leads))
         kernel, given, shared = kernels[plan.name + "_any" * (not aligned)], case.codes, 0
         shape = plan.other if tma and not aligned else plan
         if tma and aligned:
             sides = zip(case.codes, (plan.a, plan.b))
             given = [
-                mmacalc.tensor_map(np.ascontiguousarray(each), plan.box(side), swizzle=gemm_tma.swizzle_name(side))
+                mmacalc.tensor_map(np.ascontiguousarray(each), box(side), swizzle=swizzle_name(side))
                 for each, side in sides
             ]
             leads, shared = leads[2:], plan.shared

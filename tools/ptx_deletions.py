@@ -250,6 +250,7 @@ def of_generate() -> Launching:
     """The GEMM by TMA, mbarriers and wgmma that `mmacalc generate` makes, for products smaller than a tile."""
     import mmacalc
     from mmacalc.codegen import gemm_tma
+    from mmacalc.codegen.tensor_copies import box, swizzle_name
     from oracles.emulated_kernel import ptx_of
 
     inst = mmacalc.instruction("sm_90a", "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16")
@@ -261,8 +262,8 @@ def of_generate() -> Launching:
         rng = np.random.default_rng(1)
         sides = zip([(m, k), (n, k)], (plan.a, plan.b))
         maps = [
-            mmacalc.tensor_map(rng.standard_normal(shape).astype(np.float16), plan.box(side),
-                               swizzle=gemm_tma.swizzle_name(side)) for shape, side in sides
+            mmacalc.tensor_map(rng.standard_normal(shape).astype(np.float16), box(side),
+                               swizzle=swizzle_name(side)) for shape, side in sides
         ]  # fmt: skip
         d = np.zeros((m, n), np.float32)
         return [*maps, d, m, n, k, n], [d]

@@ -19,14 +19,21 @@ OLDEST = 75
 """The first target that nvcc 13 compiles for; its PTX has the instructions of those before."""
 
 
+def code_of(source):
+    """A source without its comments, which change no PTX."""
+    return re.sub(r"[ \t]*//[^\n]*", "", source)
+
+
 def ptx_of(source, target, folder):
     """The PTX of a CUDA source: recorded, or by nvcc if that is to be recorded."""
     number = int(re.search(r"\d+", target)[0])
     target = f"sm_{OLDEST}" if number < OLDEST else target
-    name = f"{target}_{hashlib.sha256(source.encode()).hexdigest()[:16]}.ptx"
+    whole, name = (
+        f"{target}_{hashlib.sha256(text.encode()).hexdigest()[:16]}.ptx" for text in (source, code_of(source))
+    )
     with zipfile.ZipFile(RECORDED) as archive:
-        if name in archive.namelist():
-            return archive.read(name).decode()
+        for known in {whole, name}.intersection(archive.namelist()):
+            return archive.read(known).decode()
     assert os.environ.get("RECORD_PTX"), "the source is not the one whose PTX is recorded: see RECORD_PTX"
     (folder / "kernel.cu").write_text(source)
     subprocess.run(["nvcc", "-ptx", f"-arch={target}", "kernel.cu"], cwd=folder, check=True)

@@ -17,6 +17,7 @@ from ..base.records import TupleRecord, json_keys
 from ..catalog import entry
 from ..catalog.grammar.sass import sass_of
 from ..hazards.lint import lint
+from ..model.tensor_memory import TensorMemoryInstruction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ __all__ = ["Checked", "check", "sass_products"]
 
 CLANGS = ("clang-22", "clang-23", "clang-24", "amdclang", "clang", "/opt/rocm/llvm/bin/clang")
 
-PTX_PRODUCTS = ("mma.", "wgmma.mma_async", "wmma.mma")
+PTX_PRODUCTS = ("mma.", "wgmma.mma_async", "wmma.mma", "tcgen05.mma.")
 
 
 class MissingWait(TupleRecord):
@@ -85,6 +86,8 @@ class Checked(TupleRecord):
     @property
     def becomes(self) -> str:
         """The SASS opcodes that the instruction is known to become; "" for none, or if that is not known."""
+        if isinstance(self.instruction, TensorMemoryInstruction):
+            return self.instruction.sass
         return sass_of(self.instruction, self.target)[0] if self.target.startswith("sm_") else ""
 
     @property
@@ -152,7 +155,7 @@ def sass_products(listing: str) -> tuple[str, ...]:
     >>> sass_products("        /*0170*/                   HMMA.16816.F32 R8, R4, R2, R8 ;")
     ('HMMA.16816.F32',)
     """
-    return tuple(re.findall(r"^\s*/\*[0-9a-f]+\*/\s+(?:@\S+\s+)?([A-Z]+MMA\.\S+)", listing, re.MULTILINE))
+    return tuple(re.findall(r"^\s*/\*[0-9a-f]+\*/\s+(?:@\S+\s+)?([A-Z]+MMA(?:\.\S+)?)\s", listing, re.MULTILINE))
 
 
 def _check_hip(source: str, inst: Instruction, wave: int, single: bool) -> Checked:

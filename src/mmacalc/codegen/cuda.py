@@ -50,8 +50,14 @@ def kernel(request: Request) -> str:
     """
     inst = request.instruction
     if inst.in_tensor_memory or inst.flops == 0:
-        why = "takes its operands from Tensor Memory" if inst.in_tensor_memory else "multiplies nothing"
-        raise Error(f"{inst.name} {why}; a kernel is generated around mma, mma.sp, wmma.mma and wgmma.mma_async")
+        if inst.flops:
+            raise Error(
+                f"{inst.name} takes its operands from Tensor Memory, which needs a whole kernel to fill and read: give "
+                "gemm (--gemm MxNxK)"
+            )
+        raise Error(
+            f"{inst.name} multiplies nothing; a kernel is generated around mma, mma.sp, wmma.mma and wgmma.mma_async"
+        )
     if "wgmma" in inst.features:
         return wgmma.kernel(request)
     if "wmma" in inst.features:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ..model import Instruction
     from .epilogue import Epilogue
+    from .gemm_tcgen05 import TensorMemoryPlan
     from .gemm_tma import TmaPlan
 
 __all__ = [
@@ -113,12 +114,12 @@ def element_of(inst: Instruction, name: str) -> str:
     return memory_type(inst.format(name).name, "cuda")
 
 
-def output_of(found: CudaPlan | TmaPlan) -> str:
+def output_of(found: CudaPlan | TensorMemoryPlan | TmaPlan) -> str:
     """The C type of D's elements in memory."""
     return memory_type(output_format(found.instruction, found.epilogue).name, "cuda")
 
 
-def ends(found: CudaPlan | TmaPlan, sums: str, count: int) -> Iterator[str]:
+def ends(found: CudaPlan | TensorMemoryPlan | TmaPlan, sums: str, count: int) -> Iterator[str]:
     """What the stores take the neighbours of D from: the sums, or what the epilogue makes of them.
 
     Args:
@@ -134,7 +135,7 @@ def ends(found: CudaPlan | TmaPlan, sums: str, count: int) -> Iterator[str]:
     yield f"const {output_of(found)} *from = made.element;"
 
 
-def ended(found: CudaPlan | TmaPlan, element: str, column: str) -> str:
+def ended(found: CudaPlan | TensorMemoryPlan | TmaPlan, element: str, column: str) -> str:
     """An element of D in the row `row` as C text: the sum, or what the epilogue makes of it."""
     if not found.epilogue.words:
         return element

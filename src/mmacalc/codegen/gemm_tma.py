@@ -11,18 +11,34 @@ Sources: PTX ISA 9.1, sections 9.7.9.27 (cp.async.bulk.tensor), 9.7.13.15 (mbarr
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..base.errors import Error
 from ..base.records import TupleRecord
 from ..families.shared_memory import SWIZZLES
-from ..memory_access.swizzles import MODES
 from . import gemm_wgmma
 from .epilogue import NO_EPILOGUE, finishing, parameters
 from .fragments import fragment
-from .gemm_staging import CudaPlan, accumulator, block_order, element_of, kernels, output_of, registers_of
-from .ptx import DESCRIPTOR, HEADER, SHARED_ADDRESS, operands
+from .gemm_staging import CudaPlan, accumulator, block_order, kernels, output_of
+from .ptx import DESCRIPTOR, HEADER, SHARED_ADDRESS
 from .source import indented, kernel_name
 from .staging import Side
-from .wgmma import ROWS, panel_offsets, widest
+from .tensor_copies import (
+    ALIGNMENT,
+    ARRIVE,
+    COPY_BOX,
+    MBARRIERS,
+    ROW_BYTES,
+    SHARED_BYTES,
+    TENSOR_MAP,
+    copy_lines,
+    map_comments,
+    multiple,
+    offsets,
+    side,
+    step_bytes,
+    swizzle_name,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,14 +47,11 @@ if TYPE_CHECKING:
     from ..model import Instruction
     from .epilogue import Epilogue
 
-__all__ = ["TmaPlan", "plan", "source", "swizzle_name"]
+__all__ = ["TmaPlan", "plan", "source"]
 
 CONSUMERS = 2  # warpgroups that multiply
 WARPGROUP = 128
-ROW_BYTES = 128  # of k in a stage: the widest swizzle
 STAGES = 4
-SHARED_BYTES = 227 << 10  # that a block of Hopper can ask for
-ALIGNMENT = 1024  # of a stage: the period of the widest swizzle
 WIDEST_PAIR = 128  # columns up to which a warpgroup keeps two tiles of 64 rows in registers
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # of a thread: 128 x 40 + 256 x 232 fit into 65,536
 
@@ -79,21 +92,9 @@ class TmaPlan(TupleRecord):
         """The blocks of a launch."""
         return -(-m // self.a.extent) * -(-n // self.b.extent)
 
-    def box(self, side: Side) -> tuple[int, int]:
-        """The (rows of memory, elements) of one tensor copy."""
-        if side.rows_of_k:
-            return min(side.extent, 256), side.depth
-        return side.depth, side.panel * 8 // side.bits
-
-    def copies(self, side: Side) -> int:
-        """The tensor copies of a stage."""
-        rows, columns = self.box(side)
-        return side.extent * side.depth // (rows * columns)
-
     def aligned(self, lda: int, ldb: int, n: int, ldd: int) -> bool:
         """Whether TMA takes matrices with these leading dimensions, and D is stored in pairs."""
-        count = 128 // self.a.bits
-        return not (lda % count or ldb % count or n % 2 or ldd % 2)
+        return not (lda % multiple(self.a) or ldb % multiple(self.b) or n % 2 or ldd % 2)
 
 
 def plan(inst: Instruction, order_a: str, order_b: str, stages: int | None = None) -> TmaPlan | None:
@@ -111,53 +112,15 @@ def plan(inst: Instruction, order_a: str, order_b: str, stages: int | None = Non
     if other.a.turned or other.b.turned:
         return None
     tiles = 2 if inst.n <= WIDEST_PAIR else 1
-    depth = ROW_BYTES * 8 // inst.format("A").bits
-    a = _side(inst, "A", CONSUMERS * tiles * inst.m, depth, order_a == "row")
-    b = _side(inst, "B", inst.n, depth, order_b == "col")
+    a = side(inst, "A", CONSUMERS * tiles * inst.m, order_a == "row")
+    b = side(inst, "B", inst.n, order_b == "col")
     most = (SHARED_BYTES - ALIGNMENT) // (a.tile.bytes + b.tile.bytes)
     if stages is not None and not 2 <= stages <= most:
         raise Error(f"stages of {inst.name} are 2 to {most} (in {SHARED_BYTES} bytes); got {stages}")
-    return TmaPlan(inst, tiles, depth // inst.k, a, b, stages or min(STAGES, most), other)
+    return TmaPlan(inst, tiles, a.depth // inst.k, a, b, stages or min(STAGES, most), other)
 
 
-def _side(inst: Instruction, name: str, extent: int, depth: int, along_k: bool) -> Side:
-    bits, element = inst.format(name).bits, element_of(inst, name)
-    if along_k:
-        return Side(name, extent, depth, element, bits, True, False, MODES["128B"])
-    mode = widest(extent * bits // 8)
-    return Side(name, extent, depth, element, bits, False, False, MODES[mode.name], mode.row_bytes)
-
-
-FUNCTIONS = """\
-struct __attribute__((aligned(64))) tensor_map { unsigned long long word[16]; };  // CUtensorMap
-
-static __device__ void begin(unsigned int barrier, int arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(barrier), "r"(arrivals) : "memory");
-}
-
-static __device__ void arrive(unsigned int barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(barrier) : "memory");
-}
-
-// Arrives, and lets the phase end only when that number of bytes has been copied.
-static __device__ void arrive_and_expect(unsigned int barrier, int bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
-}
-
-// Waits until the phase of that parity has ended.
-static __device__ void wait(unsigned int barrier, int parity) {
-    asm volatile("{ .reg .pred ended;\\n"
-                 "again: mbarrier.try_wait.parity.shared::cta.b64 ended, [%0], %1;\\n"
-                 "@!ended bra again; }" : : "r"(barrier), "r"(parity) : "memory");
-}
-
-// Starts to copy a box of a matrix: x counts elements along a row of memory, y rows.
-static __device__ void copy_box(unsigned int to, const tensor_map *map, int x, int y, unsigned int barrier) {
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-                 "[%0], [%1, {%2, %3}], [%4];"
-                 : : "r"(to), "l"(map), "r"(x), "r"(y), "r"(barrier) : "memory");
-}
-
+DESCRIPTOR_AT = """\
 // The matrix descriptor of wgmma for an address in shared memory; see `descriptor`.
 static __device__ unsigned long long descriptor_at(unsigned int address, int leading, int stride, int swizzle) {
     return (unsigned long long)((address & 0x3FFFF) >> 4) | (unsigned long long)(leading / 16) << 16
@@ -172,7 +135,8 @@ def source(found: TmaPlan, sizes: tuple[int, int, int]) -> str:
     Args:
         sizes: M, N and K of the launch line that is shown.
     """
-    lines = [*_head(found), *_constants(found), FUNCTIONS, *block_order()]
+    lines = [*_head(found), *_constants(found)]
+    lines += [f"{TENSOR_MAP}\n{MBARRIERS}\n{ARRIVE}\n{COPY_BOX}\n{DESCRIPTOR_AT}", *block_order()]
     lines += [*finishing(found.instruction, found.epilogue), *_kernel(found), *_other(found)]
     return "\n".join([*lines, *_launch(found, sizes), ""])
 
@@ -183,18 +147,10 @@ def _head(found: TmaPlan) -> Iterator[str]:
     yield f"// A (M x K) lies {words[found.a.along_k]}, B (K x N) {words[not found.b.along_k]}, D (M x N) row by row."
     yield f"// {found.name} takes tensor maps of A and B: lda and"
     yield f"// ldb multiples of {128 // found.a.bits} elements, N and ldd even; {found.name}_any takes all others."
-    for side in (found.a, found.b):
-        rows, columns = found.box(side)
-        mode = swizzle_name(side)
-        yield f"// Map of {side.name}: rows as memory has them; box {rows} rows of {columns} elements, swizzle {mode}."
+    yield from map_comments((found.a, found.b))
     yield HEADER.replace("#endif\n", "#define __grid_constant__ __attribute__((grid_constant))\n#endif\n", 1)
     yield SHARED_ADDRESS.rstrip()
     yield ""
-
-
-def swizzle_name(side: Side) -> str:
-    """The name of a side's swizzle, as `mmacalc.tensor_map` takes it."""
-    return next(name for name, swizzle in MODES.items() if swizzle == side.swizzle)
 
 
 def _constants(found: TmaPlan) -> Iterator[str]:
@@ -251,26 +207,13 @@ def _producer(found: TmaPlan) -> Iterator[str]:
     yield "        if (round) wait(empty_at + 8 * stage, (round - 1) % 2);"
     yield "        const unsigned int barrier = full_at + 8 * stage;"
     yield "        arrive_and_expect(barrier, A_BYTES + B_BYTES);"
-    for side in (found.a, found.b):
-        yield from (f"        {line}" for line in _copies(found, side))
+    for each, first in ((found.a, "first_m"), (found.b, "first_n")):
+        yield from (f"        {line}" for line in copy_lines(each, first))
     yield "        if (++stage == STAGES) stage = 0, ++round;"
     yield "    }"
     yield "    return;"
     yield "}"
     yield ""
-
-
-def _copies(found: TmaPlan, side: Side) -> Iterator[str]:
-    letter, first = side.name.lower(), "first_m" if side.name == "A" else "first_n"
-    to, count = f"{letter}_stages + stage * {side.name}_BYTES", found.copies(side)
-    if side.rows_of_k:
-        assert count == 1
-        yield f"copy_box({to}, &{side.name}, k, {first}, barrier);"
-        return
-    _, columns = found.box(side)
-    each = side.tile.bytes // count
-    yield f"for (int panel = 0; panel < {count}; ++panel)  // {columns} neighbours in memory, of all k"
-    yield f"    copy_box({to} + panel * {each}, &{side.name}, {first} + panel * {columns}, k, barrier);"
 
 
 def _consumer(found: TmaPlan) -> Iterator[str]:
@@ -286,13 +229,14 @@ def _consumer(found: TmaPlan) -> Iterator[str]:
     tiles = _tile_bytes(found)
     yield f"    const unsigned int a_at = a_stages + stage * A_BYTES + warpgroup * {found.tiles * tiles};"
     yield "    const unsigned int b_at = b_stages + stage * B_BYTES;"
-    for side in (found.a, found.b):
-        leading, stride = _strides(side)
-        code, letter = SWIZZLES[swizzle_name(side)].code, side.name.lower()
-        major = "K" if side.rows_of_k else "MN"
+    for each in (found.a, found.b):
+        leading, stride = offsets(each)
+        code, letter = SWIZZLES[swizzle_name(each)].code, each.name.lower()
+        major = "K" if each.rows_of_k else "MN"
         start = f"descriptor_at({letter}_at, {leading}, {stride}, {code})"
         yield f"    const unsigned long long {letter}_start = {start};  // {major}-major"
-    yield from (f"    {line}" for line in _products(found))
+    lines = gemm_wgmma.products(found.other, (found.tiles, found.steps), partial(_offset, found))
+    yield from (f"    {line}" for line in lines)
     yield "    if (lane == 0) arrive(empty_at + 8 * stage);"
     yield "    if (++stage == STAGES) stage = 0, ++round;"
     yield "}"
@@ -307,39 +251,9 @@ def _tile_bytes(found: TmaPlan) -> int:
     return m * side.bytes // side.panel * side.depth * side.panel
 
 
-def _strides(side: Side) -> tuple[int, int]:
-    """The leading and the stride dimension byte offset of a side's descriptor."""
-    if side.rows_of_k:
-        return 16, ROWS * ROW_BYTES
-    return panel_offsets(SWIZZLES[swizzle_name(side)], side.depth)
-
-
-def _products(found: TmaPlan) -> Iterator[str]:
-    """All wgmma of a stage between one fence and one wait: the other warpgroup multiplies meanwhile."""
-    inst = found.instruction
-    _, constraint, count = registers_of(inst, "D")
-    starts = []
-    for step in range(found.steps):
-        for tile in range(found.tiles):
-            a = tile * _tile_bytes(found) + _step_bytes(found, found.a, step)
-            starts += [("a", a // 16), ("b", _step_bytes(found, found.b, step) // 16)]
-    texts = [f'"l"({name}_start + {more})' if more else f'"l"({name}_start)' for name, more in starts]
-    unique = list(dict.fromkeys(texts))
-    places = iter([found.tiles * count + unique.index(text) for text in texts])
-    yield 'asm volatile("{ .reg .pred accumulate;\\n"'
-    yield '             "setp.eq.u32 accumulate, 0, 0;\\n"  // true: D = A B + D'
-    yield '             "wgmma.fence.sync.aligned;\\n"'
-    for step in range(found.steps):
-        for tile in range(found.tiles):
-            yield from gemm_wgmma.product(found.other, tile, next(places), next(places), f"step {step}, tile {tile}")
-    yield '             "wgmma.commit_group.sync.aligned;\\n"'
-    yield '             "wgmma.wait_group.sync.aligned 0; }"'
-    outputs = [f'"+{constraint}"(sum[{tile}].word[{n}])' for tile in range(found.tiles) for n in range(count)]
-    yield from operands(outputs, unique, ' : "memory"')
-
-
-def _step_bytes(found: TmaPlan, side: Side, step: int) -> int:
-    return step * found.instruction.k * (side.bytes if side.rows_of_k else side.panel)
+def _offset(found: TmaPlan, given: Side, tile: int, step: int) -> int:
+    """The bytes from the beginning of a warpgroup's part of a stage to what one wgmma reads."""
+    return tile * _tile_bytes(found) + step * step_bytes(given, found.instruction.k)
 
 
 def _other(found: TmaPlan) -> Iterator[str]:

@@ -9,6 +9,8 @@ Sources: PTX ISA 9.1, section 9.7.15.5; CUTLASS 7107b055, cute/arch/mma_sm90_des
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..base.errors import Error
 from ..families.shared_memory import SWIZZLES
 from ..memory_access.swizzles import MODES
@@ -38,11 +40,11 @@ from .wgmma import ROWS, panel_offsets, widest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ..model import Instruction
 
-__all__ = ["body", "plan", "product", "source", "stores"]
+__all__ = ["body", "plan", "products", "source", "stores"]
 
 DEPTH_BYTES = 64  # of k in one stage: two buffers of the widest tiles fit into 48 KiB of static shared memory
 WIDEST_PAIR = 128  # columns up to which a warpgroup keeps two tiles of 64 rows in registers
@@ -134,7 +136,8 @@ def _loop(found: CudaPlan) -> Iterator[str]:
     yield "    copy_stage(stage ? stage - 1 : STAGES - 1);"
     for side in (found.a, found.b):
         yield f"    const unsigned long long {side.name.lower()}_start = {_descriptor(side)};  // {_words(side)}"
-    yield from (f"    {line}" for line in _products(found))
+    lines = products(found, (found.tiles_m, found.steps), partial(_offset, found))
+    yield from (f"    {line}" for line in lines)
     yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"
     yield "}"
     yield ""
@@ -169,35 +172,37 @@ def _offset(found: CudaPlan, side: Side, tile: int, step: int) -> int:
     return tile * inst.m * side.bytes // side.panel * side.depth * side.panel + step * inst.k * side.panel
 
 
-def _products(found: CudaPlan) -> Iterator[str]:
-    """All wgmma of a stage between one fence and one wait."""
-    inst = found.instruction
+def products(found: CudaPlan, counts: tuple[int, int], offset: Callable[[Side, int, int], int]) -> Iterator[str]:
+    """All wgmma of a stage between one fence and one wait.
+
+    Args:
+        counts: tiles of 64 rows, and steps along k. offset: the bytes from the start of a side's descriptor to what a
+            wgmma of a tile and a step reads; B's tile is 0.
+    """
+    inst, (tiles, steps) = found.instruction, counts
     _, constraint, count = registers_of(inst, "D")
-    starts = [f'"l"({name}_start + {number})' if number else f'"l"({name}_start)' for name, number in _starts(found)]
+    every = [(step, tile) for step in range(steps) for tile in range(tiles)]
+    moved = [
+        (letter, offset(given, tile * (letter == "a"), step) // VECTOR)
+        for step, tile in every
+        for letter, given in (("a", found.a), ("b", found.b))
+    ]
+    starts = [f'"l"({letter}_start + {number})' if number else f'"l"({letter}_start)' for letter, number in moved]
     unique = list(dict.fromkeys(starts))
-    places = iter([found.tiles_m * count + unique.index(start) for start in starts])
+    places = iter([tiles * count + unique.index(start) for start in starts])
     yield 'asm volatile("{ .reg .pred accumulate;\\n"'
     yield '             "setp.eq.u32 accumulate, 0, 0;\\n"  // true: D = A B + D'
     yield '             "wgmma.fence.sync.aligned;\\n"'
-    for step in range(found.steps):
-        for tile in range(found.tiles_m):
-            a, b = next(places), next(places)
-            yield from product(found, tile, a, b, f"step {step}, rows {tile * inst.m} to {tile * inst.m + inst.m - 1}")
+    for step, tile in every:
+        words = f"step {step}, rows {tile * inst.m} to {tile * inst.m + inst.m - 1}"
+        yield from _product(found, tile, next(places), next(places), words)
     yield '             "wgmma.commit_group.sync.aligned;\\n"'
     yield '             "wgmma.wait_group.sync.aligned 0; }"'
-    outputs = [f'"+{constraint}"(sum[{tile}].word[{n}])' for tile in range(found.tiles_m) for n in range(count)]
+    outputs = [f'"+{constraint}"(sum[{tile}].word[{n}])' for tile in range(tiles) for n in range(count)]
     yield from operands(outputs, unique, ' : "memory"')
 
 
-def _starts(found: CudaPlan) -> Iterator[tuple[str, int]]:
-    """For each wgmma the descriptors of A and B: which is moved on, and by how many 16 bytes."""
-    for step in range(found.steps):
-        for tile in range(found.tiles_m):
-            yield "a", _offset(found, found.a, tile, step) // VECTOR
-            yield "b", _offset(found, found.b, 0, step) // VECTOR
-
-
-def product(found: CudaPlan, tile: int, a: int, b: int, words: str) -> Iterator[str]:
+def _product(found: CudaPlan, tile: int, a: int, b: int, words: str) -> Iterator[str]:
     """One wgmma of a tile, the descriptors of A and B being those operands of the statement."""
     inst = found.instruction
     count = registers_of(inst, "D")[2]

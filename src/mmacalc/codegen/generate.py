@@ -9,7 +9,7 @@ from ..base.checks import arguments_checked, shown
 from ..base.errors import Error, did_you_mean, first_of
 from ..base.numerals import whole
 from ..base.records import TupleRecord, json_keys
-from . import cuda, gemm_cuda, gemm_hip, gemm_tma, gemm_wgmma, hip
+from . import cuda, gemm_cuda, gemm_hip, gemm_tcgen05, gemm_tma, gemm_wgmma, hip
 from . import gemm as tiled
 from .epilogue import epilogue_of
 from .fragments import chosen_lanes, fragment, group_size
@@ -87,14 +87,15 @@ def generate(
     pattern is a comment above each operand's indices. C and D lie row by row.
 
     Args:
-        instruction: an AMD instruction that a builtin reaches, or an mma, mma.sp, wmma.mma or wgmma of NVIDIA.
+        instruction: an AMD instruction that a builtin reaches, or an mma, mma.sp, wmma.mma or wgmma of NVIDIA; with
+            gemm also a tcgen05.mma, whose shape and types are modifiers (m, n, a, b, d, scale).
         language: "hip" or "cuda"; the vendor's if left out.
         order_a, order_b: "row" or "col": how A and B lie in memory.
         ld: "arguments": leading dimensions, in elements and multiples of the widest access, are arguments of the
             kernel; "constants": those of one tile.
         gemm: "MxNxK" or (M, N, K): a tiled GEMM through LDS (shared memory) instead, for dense instructions (of NVIDIA:
-            mma.sync and wgmma); it takes any sizes, those given are in the launch line. Of AMD there are two kernels
-            in the source, for aligned matrices and for all others.
+            mma.sync, wgmma and tcgen05.mma); it takes any sizes, those given are in the launch line. But for tcgen05
+            there are two kernels in the source, for aligned matrices and for all others.
         tile: "MxNxK" or (M, N, K) of a workgroup's tile; stages: of A and B that LDS holds; of a GEMM, by the target
             and the instruction if left out.
         epilogue: of a GEMM, what becomes of A B: words such as "alpha,beta,scale=row,bias=column,relu,to=f16":
@@ -129,6 +130,7 @@ def generate(
             f"{instruction.name} is an instruction of {instruction.architecture.title}: the language is {native}"
         )
     size = instruction.architecture.wave(wave)
+    instruction, modifiers = instruction.with_parameters(modifiers)
     fields = instruction.resolved(modifiers)
     instruction.check_modifiers(size, fields)
     if gemm is not None:
@@ -157,7 +159,11 @@ def _whole(
         hip_plan = tiled.plan(inst, wave, *orders, tile, stages, **modifiers)
         return gemm_hip.source(hip_plan._replace(epilogue=epilogue_of(epilogue, inst)), sizes)
     if tile is not None:
-        raise Error("tile is of AMD's kernels: those of NVIDIA have one tile for each instruction")
+        shape = "; the shape of tcgen05.mma is its tile: give m and n" if inst.in_tensor_memory else ""
+        raise Error(f"tile is of AMD's kernels: those of NVIDIA have one tile for each instruction{shape}")
+    if inst.in_tensor_memory:
+        by_tcgen05 = gemm_tcgen05.plan(inst, *orders, stages)
+        return gemm_tcgen05.source(by_tcgen05._replace(epilogue=epilogue_of(epilogue, inst)), sizes)
     if "wgmma" in inst.features:
         by_tma = gemm_tma.plan(inst, *orders, stages)
         if by_tma is not None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..families.base import Placement
     from ..formats import Format
 
-__all__ = ["TensorMemoryInstruction", "TensorMemoryMove"]
+__all__ = ["SHAPE", "TensorMemoryInstruction", "TensorMemoryMove"]
 
 SHAPE = ("m", "n", "k", "a", "b", "d", "scale")
 PARAMETERS = (*SHAPE, "half", "selector", "scale_id_a", "scale_id_b")

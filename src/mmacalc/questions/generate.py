@@ -7,6 +7,7 @@
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --gemm 512x512x512    a tiled GEMM for any sizes
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --gemm 512x512x512 --epilogue alpha,bias=column,gelu,to=bf16
     mmacalc generate -a MI355X -i v_mfma_f32_32x32x64_f8f6f4 --blgp fp4 --gemm 4096x4096x4096    A fp8, B fp4
+    mmacalc generate -a B200 -i tcgen05.mma.cta_group::2.kind::f16 -m m=256 -m n=256 -m a=bf16 --gemm 4096x4096x4096
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --formula D          the index expressions alone
 
 One wave computes one tile: D = A B + C. --check needs clang-22, lld-22 and pyelftools for HIP, nvcc for CUDA; its
@@ -22,6 +23,7 @@ from ..command.common import ARCHITECTURE, INSTRUCTION, JSON, WAVE
 from ..command.common import MODIFIERS as MODIFIER_OPTIONS
 from ..command.options import modifiers
 from ..model.architecture import DOUBTFUL
+from ..model.tensor_memory import SHAPE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -217,7 +219,7 @@ def _cute(found: Formulas) -> Iterator[str]:
     yield f"    {found.cute}" if found.cute else f"    none: {found.not_cute}"
 
 
-MODIFIERS = ("cbsz", "blgp", "matrix_a_fmt", "matrix_b_fmt")
+MODIFIERS = ("cbsz", "blgp", "matrix_a_fmt", "matrix_b_fmt", *SHAPE)
 
 
 def _formula_alone(options: Options) -> None:

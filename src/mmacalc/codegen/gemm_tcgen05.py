@@ -1,0 +1,693 @@
+"""A GEMM kernel of Blackwell around tcgen05.mma: TMA, mbarriers, a warp for each task, sums in Tensor Memory.
+
+A block has six warps. One copies stages of A and B by TMA, one starts the products, four store: each reads its 32
+lanes of Tensor Memory. Tensor Memory holds the sums of two tiles where they fit, so one is stored while the next is
+multiplied; blocks go on from tile to tile until all are done. With cta_group::2 a pair of blocks computes one tile:
+each copies its half of A and of B, and the first starts the products of both.
+
+Scales (mxf8f6f4, mxf4, mxf4nvf4) lie in memory as `mmacalc.pack_scales` lays them out: 512 bytes of 128 rows and four
+blocks of k, just as tcgen05.cp.32x128b.warpx4 takes them to Tensor Memory. Each stage has its own cells there, since
+no rule of the PTX ISA orders a copy behind the products that read what it overwrites.
+
+Sources: PTX ISA 9.1, section 9.7.16 (tcgen05): 9.7.16.4 (descriptors), 9.7.16.6 (order), 9.7.16.7 (allocation),
+9.7.16.8 (ld), 9.7.16.9 (cp), 9.7.16.10 (mma, scales), 9.7.16.11 (commit); and what `tensor_copies` cites.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+from ..base.errors import Error
+from ..base.records import TupleRecord
+from ..families.descriptors import INPUT_CODES, SWIZZLES, instruction_descriptor
+from ..families.tensor_memory import COLUMNS, d_letter
+from ..layout.text import strides
+from .epilogue import NO_EPILOGUE, finishing, output_format, parameters
+from .gemm_staging import block_order, ended, output_of
+from .ptx import HEADER, SHARED_ADDRESS, braced, operands
+from .source import indented, kernel_name
+from .staging import Side
+from .tensor_copies import (
+    ALIGNMENT,
+    ARRIVE,
+    COPY_BOX,
+    MBARRIERS,
+    SCALE_BLOCKS,
+    SCALE_BYTES,
+    SCALE_ROWS,
+    SHARED_BYTES,
+    TENSOR_MAP,
+    VECTOR,
+    copy_lines,
+    map_comments,
+    multiple,
+    offsets,
+    side,
+    step_bytes,
+    swizzle_name,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..model import Instruction
+    from ..model.tensor_memory import TensorMemoryInstruction
+    from .epilogue import Epilogue
+
+__all__ = ["TensorMemoryPlan", "plan", "source"]
+
+STORING, COPYING, MULTIPLYING = 4, 4, 5  # warps that store, and the numbers of the others
+THREADS = 192
+STATIC_BYTES = 256  # of shared memory, for mbarriers
+MOST_STAGES = 6
+LEAST_COLUMNS = 32  # of an allocation
+WORDS = 32  # of Tensor Memory that a thread loads at once
+
+
+class TensorMemoryPlan(TupleRecord):
+    """The sizes of the kernel: A and B in a stage of one block, the stages, and how many tiles' sums Tensor Memory
+    holds. The instruction is that of a shape and of types."""
+
+    instruction: TensorMemoryInstruction
+    a: Side
+    b: Side
+    stages: int
+    accumulators: int
+    epilogue: Epilogue = NO_EPILOGUE
+
+    @property
+    def group(self) -> int:
+        """The blocks that compute one tile."""
+        return self.instruction.form.cta_group
+
+    @property
+    def steps(self) -> int:
+        """The products of a stage."""
+        return self.a.depth // self.instruction.k
+
+    @property
+    def scale_tiles(self) -> int:
+        """Tiles of scales along k in a stage, of four blocks each; 0 without scales."""
+        inst = self.instruction
+        return self.a.depth // inst.block_size // SCALE_BLOCKS if inst.scaled else 0
+
+    @property
+    def scale_bytes(self) -> tuple[int, int]:
+        """The bytes of A's and of B's scales in a stage."""
+        each = self.scale_tiles * SCALE_BYTES
+        return each, each * (self.instruction.n // SCALE_ROWS)
+
+    @property
+    def stage_bytes(self) -> int:
+        """The bytes of a stage of one block."""
+        return self.a.tile.bytes + self.b.tile.bytes + sum(self.scale_bytes)
+
+    @property
+    def sum_columns(self) -> int:
+        """The columns of Tensor Memory that hold a tile's sums."""
+        return self.instruction.operand("D").registers
+
+    @property
+    def halves(self) -> bool:
+        """Whether D is in 16 of each 32 lanes, whose columns two threads share (tcgen05.ld.16x32bx2)."""
+        return "half" in self.instruction.operand("D").layout.places["lane"]
+
+    @property
+    def lane_columns(self) -> int:
+        """The columns that a thread stores."""
+        return self.sum_columns // (2 if self.halves else 1)
+
+    @property
+    def scale_columns(self) -> tuple[int, int]:
+        """The columns that hold A's and B's scales of a stage."""
+        return self.scale_bytes[0] // 128, self.scale_bytes[1] // 128
+
+    @property
+    def columns(self) -> int:
+        """The columns that are allocated: a power of two."""
+        used = self.accumulators * self.sum_columns + self.stages * sum(self.scale_columns)
+        return max(LEAST_COLUMNS, 1 << (used - 1).bit_length())
+
+    @property
+    def shared(self) -> int:
+        """The bytes of dynamic shared memory of a launch."""
+        return self.stages * self.stage_bytes + ALIGNMENT
+
+    @property
+    def threads(self) -> int:
+        """The threads of a block."""
+        return THREADS
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel."""
+        inst, types = self.instruction, self.instruction.types
+        shape = f"m{inst.m}n{inst.n}k{inst.k}_{types['D']}_{types['A']}_{types['B']}"
+        return f"gemm_{kernel_name(inst)}_{shape}{self.epilogue.suffix}"
+
+    def blocks(self, m: int, n: int) -> int:
+        """The blocks of a launch that has one for each tile; a smaller multiple of the group does as well."""
+        return -(-m // self.instruction.m) * -(-n // self.instruction.n) * self.group
+
+    def aligned(self, lda: int, ldb: int) -> bool:
+        """Whether TMA takes matrices with these leading dimensions."""
+        return not (lda % multiple(self.a) or ldb % multiple(self.b))
+
+    def scale_box(self, name: str) -> tuple[int, int]:
+        """The box of the tensor map of the scales of A or B: rows of tiles, and words of 8 bytes."""
+        return (1 if name == "A" else self.instruction.n // SCALE_ROWS), self.scale_tiles * SCALE_BYTES // 8
+
+
+def plan(instruction: Instruction, order_a: str, order_b: str, stages: int | None = None) -> TensorMemoryPlan:
+    """The sizes of a kernel around a tcgen05.mma.
+
+    Raises:
+        Error: a form, an order or a shape that no kernel is generated for; stages that do not fit.
+
+    >>> import mmacalc
+    >>> mma = mmacalc.instruction("B200", "tcgen05.mma.cta_group::2.kind::f16").shaped(m=256, n=256)
+    >>> found = plan(mma, "row", "col")
+    >>> found.a.extent, found.b.extent, found.a.depth, found.stages, found.accumulators
+    (128, 128, 64, 6, 2)
+    """
+    inst = _with_shape(instruction)
+    form = inst.form
+    _check(inst, order_a, order_b)
+    bits = {name: 8 if form.kind.endswith("f8f6f4") else inst.format(name).bits for name in "AB"}
+    a = side(inst, "A", inst.m // form.cta_group, order_a == "row", bits["A"])
+    b = side(inst, "B", inst.n // form.cta_group, order_b == "col", bits["B"])
+    found = TensorMemoryPlan(inst, a, b, 1, 1)
+    most = (SHARED_BYTES - ALIGNMENT - STATIC_BYTES) // found.stage_bytes
+    if scales := sum(found.scale_columns):
+        most = min(most, (COLUMNS - found.sum_columns) // scales)
+    if stages is not None and not 2 <= stages <= most:
+        raise Error(f"stages of {inst.name} are 2 to {most} (in {SHARED_BYTES} bytes); got {stages}")
+    found = found._replace(stages=stages or min(MOST_STAGES, most))
+    left = COLUMNS - found.stages * scales
+    return found._replace(accumulators=min(2, left // found.sum_columns))
+
+
+def _with_shape(inst: Instruction) -> TensorMemoryInstruction:
+    """The instruction with its shape, the largest where none was named."""
+    from ..model.tensor_memory import TensorMemoryInstruction
+
+    if not isinstance(inst, TensorMemoryInstruction):
+        raise Error(f"{inst.name} multiplies nothing; a GEMM is generated around tcgen05.mma")
+    return inst.shaped(m=inst.m, n=inst.n)
+
+
+def _check(inst: TensorMemoryInstruction, order_a: str, order_b: str) -> None:
+    """Refuse what no kernel is generated for.
+
+    Raises:
+        Error: with what is generated instead.
+    """
+    form = inst.form
+    if form.kind not in INPUT_CODES:
+        raise Error(f"the types of kind::{form.kind} are not published: no GEMM is generated around {inst.name}")
+    if form.sparse or form.ws:
+        words = ".sp" if form.sparse else ".ws"
+        raise Error(
+            f"a GEMM is generated around dense tcgen05.mma without .ws; {inst.name} has {words}: use "
+            f"tcgen05.mma.cta_group::1.kind::{form.kind}, or mma.sp for 2:4 sparse A"
+        )
+    turned = [name for name, along in (("A", order_a == "row"), ("B", order_b == "col")) if not along]
+    if turned and form.kind in ("tf32", "mxf4", "mxf4nvf4"):
+        why = "only in a swizzle of 32-byte atoms, which TMA does not write" if form.kind == "tf32" else "never"
+        raise Error(
+            f"kind::{form.kind} takes a matrix whose k are not neighbours in memory {why}: use order_a='row', "
+            f"order_b='col'; got the other order of {' and '.join(turned)}"
+        )
+    if d_letter(form, inst.m) not in "ABDF":
+        raise Error(f"D of {inst.name} with M = {inst.m} is in no layout that a GEMM is generated for")
+    if inst.scaled and (inst.m // form.cta_group != SCALE_ROWS or inst.n % SCALE_ROWS):
+        raise Error(
+            f"scales are copied 128 rows at a time: a GEMM around {inst.name} has M = {SCALE_ROWS * form.cta_group} "
+            f"and N = 128 or 256; got M = {inst.m}, N = {inst.n}"
+        )
+    for name, order, extent in (("A", order_a == "row", inst.m), ("B", order_b == "col", inst.n)):
+        row = extent // form.cta_group * inst.format(name).bits // 8
+        if not order and row % 16:
+            raise Error(
+                f"{name} of {inst.name} has {row} bytes in a row of memory, which is copied 16 bytes at a time: use "
+                f"order_{name.lower()}='{'row' if name == 'A' else 'col'}', or an N of which each block has 16 bytes"
+            )
+
+
+FUNCTIONS = """\
+// The matrix descriptor of tcgen05: bits 13:0 address / 16, 29:16 leading dimension byte offset / 16, 45:32 stride
+// dimension byte offset / 16, 48:46 = 1, 63:61 swizzle (0 none, 2 128B, 4 64B, 6 32B).
+static __device__ unsigned long long descriptor_at(unsigned int address, int leading, int stride, int swizzle) {
+    return (unsigned long long)((address & 0x3FFFF) >> 4) | (unsigned long long)(leading / 16) << 16
+        | (unsigned long long)(stride / 16) << 32 | 1ull << 46 | (unsigned long long)swizzle << 61;
+}
+"""
+PAIR = """\
+// The address of the same variable in a block of the pair.
+static __device__ unsigned int in_block(unsigned int address, unsigned int rank) {
+    unsigned int found;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(found) : "r"(address), "r"(rank));
+    return found;
+}
+
+static __device__ void arrive_in_pair(unsigned int barrier) {
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" : : "r"(barrier) : "memory");
+}
+
+static __device__ void synchronize_pair() {
+    asm volatile("barrier.cluster.arrive.release.aligned;\\n"
+                 "barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+"""
+
+
+def _products(found: TensorMemoryPlan) -> Iterator[str]:
+    """The functions around tcgen05.mma, cp and commit."""
+    inst, group = found.instruction, found.group
+    more = ", unsigned int a_scales, unsigned int b_scales" if inst.scaled else ""
+    yield "// Starts d = a b, or d += a b."
+    parameters = f"unsigned int d, unsigned long long a, unsigned long long b, unsigned int instruction{more}"
+    yield f"static __device__ void multiply({parameters}, bool add) {{"
+    numbers = ", [%4], [%5]" if inst.scaled else ""
+    last = 6 if inst.scaled else 4
+    scales = ', "r"(a_scales), "r"(b_scales)' if inst.scaled else ""
+    yield '    asm volatile("{ .reg .pred add;\\n"'
+    yield f'                 "setp.ne.u32 add, %{last}, 0;\\n"'
+    yield f'                 "{inst.name} [%0], %1, %2, %3{numbers}, add; }}"'
+    yield f'                 : : "r"(d), "l"(a), "l"(b), "r"(instruction){scales}, "r"((unsigned int)add) : "memory");'
+    yield "}"
+    yield ""
+    if inst.scaled:
+        yield "// Starts to copy 512 bytes of scales to four columns, 32 lanes of which have them four times."
+        yield "static __device__ void copy_scales(unsigned int to, unsigned long long from) {"
+        yield f'    asm volatile("tcgen05.cp.cta_group::{group}.32x128b.warpx4 [%0], %1;"'
+        yield '                 : : "r"(to), "l"(from) : "memory");'
+        yield "}"
+        yield ""
+    every = ".multicast::cluster" if group == 2 else ""
+    mask = ", 3" if group == 2 else ""
+    words = "barrier of both blocks" if group == 2 else "barrier"
+    yield f"// Arrives at the {words} when all products that were started are complete."
+    yield "static __device__ void commit(unsigned int barrier) {"
+    name = f"tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster{every}.b64"
+    if group == 2:
+        yield '    asm volatile("{ .reg .b16 both;\\n"'
+        yield '                 "mov.b16 both, 3;\\n"'
+        yield f'                 "{name} [%0], both; }}" : : "r"(barrier) : "memory");'
+    else:
+        yield f'    asm volatile("{name} [%0]{mask};" : : "r"(barrier) : "memory");'
+    yield "}"
+    yield ""
+
+
+def _loading(found: TensorMemoryPlan) -> Iterator[str]:
+    count = _loaded(found)
+    inputs = ['"r"(address)']
+    outputs = [f'"=r"(word[{number}])' for number in range(count)]
+    shape, split = ("16x32bx2", f", {found.lane_columns}") if found.halves else ("32x32b", "")
+    yield f"// {count} columns of the lane that this thread reads."
+    yield "static __device__ void load_columns(unsigned int *word, unsigned int address) {"
+    yield '    asm volatile("bar.warp.sync 0xffffffff;\\n"'
+    yield f'                 "tcgen05.ld.sync.aligned.{shape}.x{count}.b32 "'
+    line = ""
+    for part in braced(0, count).split(" "):
+        if len(line) + len(part) > 96:
+            yield f'                 "{line}"'
+            line = ""
+        line += f"{part} "
+    yield f'                 "{line[:-1]}, [%{count}]{split};\\n"'
+    yield '                 "tcgen05.wait::ld.sync.aligned;"'
+    yield from (f"    {line}" for line in operands(outputs, inputs, ' : "memory"'))
+    yield "}"
+    yield ""
+
+
+def _loaded(found: TensorMemoryPlan) -> int:
+    """The columns that a thread loads at once: a power of two."""
+    return gcd(found.lane_columns, WORDS)
+
+
+def source(found: TensorMemoryPlan, sizes: tuple[int, int, int]) -> str:
+    """The source of the kernel: D = A B.
+
+    Args:
+        sizes: M, N and K of the launch line that is shown.
+    """
+    given = COPY_BOX
+    if found.group == 2:
+        given = COPY_BOX.replace("complete_tx::bytes ", "complete_tx::bytes.cta_group::2 ")
+    lines = [*_head(found), *_constants(found), f"{TENSOR_MAP}\n{MBARRIERS}\n{given}\n{FUNCTIONS}"]
+    lines.append(PAIR if found.group == 2 else ARRIVE)
+    lines += [*_products(found), *_loading(found), *block_order(), *finishing(found.instruction, found.epilogue)]
+    return "\n".join([*lines, *_kernel(found), *_launch(found, sizes), ""])
+
+
+def _head(found: TensorMemoryPlan) -> Iterator[str]:
+    inst, words, types = found.instruction, {True: "row by row", False: "column by column"}, found.instruction.types
+    yield f"// D = {found.epilogue.formula} with {inst.name}"
+    given = ", ".join(f"{name} {types[name]}" for name in "ABD")
+    yield f"// on {inst.architecture.title}: M {inst.m}, N {inst.n}, K {inst.k}; {given}."
+    yield f"// A (M x K) lies {words[found.a.along_k]}, B (K x N) {words[not found.b.along_k]}, D (M x N) row by row."
+    yield f"// The kernel takes tensor maps: lda is a multiple of {multiple(found.a)}, ldb of {multiple(found.b)}."
+    if found.a.bits == 8 and any(inst.format(name).bits < 8 for name in "AB"):
+        yield "// Each element lies in a byte: e2m1 in bits 5 to 2, e2m3 and e3m2 in bits 5 to 0."
+    yield from map_comments((found.a, found.b))
+    if inst.scaled:
+        boxes = " and ".join(" x ".join(map(str, found.scale_box(name))) for name in "AB")
+        blocks = f"mmacalc.pack_scales(scales, {found.a.depth // inst.block_size})"
+        yield f"// Scales: a {inst.format('SA').name} for each {inst.block_size} k, laid out by {blocks}."
+        yield f"// Maps of A's and B's: rows of tiles, 8 bytes to an element, no swizzle, boxes {boxes}."
+    defined = "#define __grid_constant__ __attribute__((grid_constant))\n"
+    if found.group == 2:
+        defined += "#define __cluster_dims__(x, y, z) __attribute__((cluster_dims(x, y, z)))\n"
+    yield HEADER.replace("#endif\n", f"{defined}#endif\n", 1)
+    yield SHARED_ADDRESS.rstrip()
+    yield ""
+
+
+def _constants(found: TensorMemoryPlan) -> Iterator[str]:
+    inst, group = found.instruction, found.group
+    of = "of a pair of blocks" if group == 2 else "of a block"
+    yield f"enum {{ BLOCK_M = {inst.m}, BLOCK_N = {inst.n}, BLOCK_K = {found.a.depth} }};  // {of}"
+    warps = f"STORING = {STORING}, COPYING = {COPYING}, MULTIPLYING = {MULTIPLYING}"
+    yield f"enum {{ {warps}, THREADS = {THREADS} }};  // how many warps store; which others do what"
+    sizes = [f"A_BYTES = {found.a.tile.bytes}", f"B_BYTES = {found.b.tile.bytes}"]
+    if inst.scaled:
+        sizes += [f"{name}_SCALES = {size}" for name, size in zip("AB", found.scale_bytes)]
+        yield f"enum {{ {', '.join(sizes)} }};  // of a stage"
+        sizes = ["STAGE_BYTES = A_BYTES + B_BYTES + A_SCALES + B_SCALES"]
+    else:
+        sizes.append("STAGE_BYTES = A_BYTES + B_BYTES")
+    yield f"enum {{ STAGES = {found.stages}, {', '.join(sizes)} }};"
+    sums = f"SUMS = {found.accumulators}, SUM_COLUMNS = {found.sum_columns}"
+    yield f"enum {{ {sums} }};  // in Tensor Memory, of which {found.columns} columns are allocated"
+    if inst.scaled:
+        a, b = found.scale_columns
+        yield f"enum {{ A_SCALE_COLUMNS = {a}, B_SCALE_COLUMNS = {b} }};  // of a stage, behind the sums"
+    types = ", ".join(f"{name} {found.instruction.types[name]}" for name in "ABD")
+    yield f"// The instruction descriptor: M {inst.m}, N {inst.n}, {types}" + _majors(found)
+    yield f"enum {{ INSTRUCTION = {_descriptor(found, 0):#x} }};"
+    yield ""
+
+
+def _majors(found: TensorMemoryPlan) -> str:
+    majors = [f"{each.name} {'K' if each.rows_of_k else 'MN'}-major" for each in (found.a, found.b)]
+    return f", {', '.join(majors)}."
+
+
+def _descriptor(found: TensorMemoryPlan, scale: int) -> int:
+    """The instruction descriptor; `scale`: the byte of the scales' words where they begin."""
+    inst, form = found.instruction, found.instruction.form
+    types = inst.types
+    options: dict[str, int | str] = {"a": types["A"], "b": types["B"]}
+    if not inst.scaled:
+        options["d"] = types["D"]
+    else:
+        options |= {"scale": inst.format("SA").name, "scale_id_a": scale, "scale_id_b": scale}
+    turned = {f"transpose_{each.name.lower()}": 1 for each in (found.a, found.b) if not each.rows_of_k}
+    return instruction_descriptor(form.kind, inst.m, inst.n, **options, **turned).word
+
+
+def _kernel(found: TensorMemoryPlan) -> Iterator[str]:
+    more = parameters(found.instruction, found.epilogue).declared
+    pair = "__cluster_dims__(2, 1, 1) " if found.group == 2 else ""
+    yield f'extern "C" __global__ void {pair}__launch_bounds__(THREADS)'
+    yield f"{found.name}("
+    yield "    const __grid_constant__ tensor_map A, const __grid_constant__ tensor_map B,"
+    if found.instruction.scaled:
+        yield "    const __grid_constant__ tensor_map A_scales, const __grid_constant__ tensor_map B_scales,"
+    yield f"    {output_of(found)} *D, int M, int N, int K, int ldd{more}) {{"
+    yield from indented((*_prologue(found), *_copying(found), *_multiplying(found), *_storing(found), *_end(found)))
+    yield "}"
+    yield ""
+
+
+def _prologue(found: TensorMemoryPlan) -> Iterator[str]:
+    pair = found.group == 2
+    yield "extern __shared__ unsigned char memory[];  // STAGES * STAGE_BYTES, and up to 1024 to align them"
+    yield "__shared__ unsigned long long full[STAGES], empty[STAGES], summed[SUMS], stored[SUMS];"
+    yield "__shared__ unsigned int allocated;"
+    yield "int thread, block, blocks;"
+    yield 'asm("mov.u32 %0, %%tid.x;" : "=r"(thread));'
+    yield 'asm("mov.u32 %0, %%ctaid.x;" : "=r"(block));'
+    yield 'asm("mov.u32 %0, %%nctaid.x;" : "=r"(blocks));'
+    yield "const int warp = thread / 32, lane = thread % 32;"
+    if pair:
+        yield "const int rank = block % 2;  // in the pair, of which the first starts the products"
+        yield "block /= 2, blocks /= 2;"
+    yield "const int tiles_m = (M + BLOCK_M - 1) / BLOCK_M, tiles_n = (N + BLOCK_N - 1) / BLOCK_N;"
+    yield "const int tiles = tiles_m * tiles_n;"
+    yield "const unsigned int a_stages = (shared_address(memory) + 1023) & ~1023u;"
+    yield "const unsigned int b_stages = a_stages + STAGES * A_BYTES;"
+    if found.instruction.scaled:
+        yield "const unsigned int a_scales = b_stages + STAGES * B_BYTES, b_scales = a_scales + STAGES * A_SCALES;"
+    yield "const unsigned int full_at = shared_address(full), empty_at = shared_address(empty);  // 8 bytes each"
+    yield "const unsigned int summed_at = shared_address(summed), stored_at = shared_address(stored);"
+    yield "if (thread == 0) {"
+    yield from (f"    {line}" for line in _barriers("2 * STORING" if pair else "STORING"))
+    yield "}"
+    yield "if (warp == MULTIPLYING) {"
+    name = f"cta_group::{found.group}.sync.aligned"
+    yield f'    asm volatile("tcgen05.alloc.{name}.shared::cta.b32 [%0], {found.columns};\\n"'
+    yield f'                 "tcgen05.relinquish_alloc_permit.{name};"'
+    yield '                 : : "r"(shared_address(&allocated)) : "memory");'
+    yield "}"
+    yield 'asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");'
+    yield from ["synchronize_pair();"] * pair
+    yield 'asm volatile("bar.sync 0;" ::: "memory");'
+    yield 'asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");'
+    yield "const unsigned int sums = *(volatile unsigned int *)&allocated;  // in Tensor Memory"
+    yield ""
+
+
+def _barriers(warps: str) -> Iterator[str]:
+    """The mbarriers of stages and of tiles' sums."""
+    yield "for (int stage = 0; stage < STAGES; ++stage) {"
+    yield "    begin(full_at + 8 * stage, 1);"
+    yield "    begin(empty_at + 8 * stage, 1);"
+    yield "}"
+    yield "for (int sum = 0; sum < SUMS; ++sum) {"
+    yield "    begin(summed_at + 8 * sum, 1);"
+    yield f"    begin(stored_at + 8 * sum, {warps});  // a thread of each warp"
+    yield "}"
+    yield 'asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");'
+    yield 'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
+
+
+def _tiles(state: str) -> Iterator[str]:
+    """The loop over the tiles of a block, with the place of each."""
+    yield f"for (int tile = block, {state}; tile < tiles; tile += blocks) {{"
+    yield "    int tile_m, tile_n;"
+    yield "    place_block(tile, tiles_m, tiles_n, &tile_m, &tile_n);"
+
+
+def _copying(found: TensorMemoryPlan) -> Iterator[str]:
+    inst, pair = found.instruction, found.group == 2
+    yield "if (warp == COPYING && lane == 0) {"
+    yield "    // One thread copies, stage after stage."
+    lines = [*_tiles("stage = 0, round = 0")]
+    yield from (f"    {line}" for line in lines)
+    more = {"A": f" + rank * {found.a.extent}" * pair, "B": f" + rank * {found.b.extent}" * pair}
+    yield f"        const int first_m = tile_m * BLOCK_M{more['A']}, first_n = tile_n * BLOCK_N{more['B']};"
+    yield "        for (int k = 0; k < K; k += BLOCK_K) {"
+    yield "            if (round) wait(empty_at + 8 * stage, (round - 1) % 2);"
+    if pair:
+        yield "            const unsigned int barrier = in_block(full_at + 8 * stage, 0);  // of the first block"
+        yield "            if (rank == 0) arrive_and_expect(full_at + 8 * stage, 2 * STAGE_BYTES);  // of both"
+    else:
+        yield "            const unsigned int barrier = full_at + 8 * stage;"
+        yield "            arrive_and_expect(barrier, STAGE_BYTES);"
+    for each, first in ((found.a, "first_m"), (found.b, "first_n")):
+        yield from (f"            {line}" for line in copy_lines(each, first))
+    if inst.scaled:
+        step = found.scale_tiles * SCALE_BYTES // 8
+        at = f"k / BLOCK_K * {step}"
+        row = "tile_m * 2 + rank" if pair else "tile_m"
+        yield f"            copy_box(a_scales + stage * A_SCALES, &A_scales, {at}, {row}, barrier);"
+        tiles = inst.n // SCALE_ROWS
+        column = f"tile_n * {tiles}" if tiles > 1 else "tile_n"
+        yield f"            copy_box(b_scales + stage * B_SCALES, &B_scales, {at}, {column}, barrier);"
+    yield "            if (++stage == STAGES) stage = 0, ++round;"
+    yield "        }"
+    yield "    }"
+    yield "}"
+
+
+def _multiplying(found: TensorMemoryPlan) -> Iterator[str]:
+    leader = " && rank == 0" if found.group == 2 else ""
+    yield f"if (warp == MULTIPLYING && lane == 0{leader}) {{"
+    yield "    // One thread starts the products as stages come; it says when a stage is free, when a tile is summed."
+    yield "    int stage = 0, round = 0, turn = 0;  // turn: tiles before this one"
+    yield "    for (int tile = block; tile < tiles; tile += blocks, ++turn) {"
+    yield "        const int sum = turn % SUMS;"
+    yield "        if (turn >= SUMS) wait(stored_at + 8 * sum, (turn / SUMS - 1) % 2);"
+    yield '        asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");'
+    yield "        for (int k = 0; k < K; k += BLOCK_K) {"
+    yield "            wait(full_at + 8 * stage, round % 2);"
+    yield '            asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");'
+    for each in (found.a, found.b):
+        leading, stride = offsets(each)
+        code, letter = SWIZZLES["tcgen05"][swizzle_name(each)], each.name.lower()
+        start = f"descriptor_at({letter}_stages + stage * {each.name}_BYTES, {leading}, {stride}, {code})"
+        yield f"            const unsigned long long {letter}_start = {start};"
+    yield from (f"            {line}" for line in _scales(found))
+    for step in range(found.steps):
+        yield f"            {_product(found, step)}"
+    yield "            commit(empty_at + 8 * stage);"
+    yield "            if (++stage == STAGES) stage = 0, ++round;"
+    yield "        }"
+    yield "        commit(summed_at + 8 * sum);"
+    yield "    }"
+    yield "}"
+
+
+def _scales(found: TensorMemoryPlan) -> Iterator[str]:
+    """Where the stage's scales go in Tensor Memory, and their copies: word after word of k, rows within it."""
+    if not found.instruction.scaled:
+        return
+    columns = found.scale_columns
+    rows = found.instruction.n // SCALE_ROWS
+    yield "const unsigned int a_scaling = sums + SUMS * SUM_COLUMNS + stage * (A_SCALE_COLUMNS + B_SCALE_COLUMNS);"
+    yield "const unsigned int b_scaling = a_scaling + A_SCALE_COLUMNS;"
+    for letter, tiles in (("a", 1), ("b", rows)):
+        start = f"descriptor_at({letter}_scales + stage * {letter.upper()}_SCALES, 16, 128, 0)"
+        yield f"const unsigned long long {letter}_from = {start};"
+        for word in range(found.scale_tiles):
+            for tile in range(tiles):
+                to = 4 * (word * tiles + tile)
+                at = (tile * found.scale_tiles + word) * SCALE_BYTES // 16
+                yield f"copy_scales({letter}_scaling{_more(to)}, {letter}_from{_more(at)});"
+    assert columns == (4 * found.scale_tiles, 4 * found.scale_tiles * rows)
+
+
+def _more(number: int) -> str:
+    return f" + {number}" if number else ""
+
+
+def _product(found: TensorMemoryPlan, step: int) -> str:
+    """The product of a step of a stage."""
+    inst = found.instruction
+    a, b = (_more(step * step_bytes(each, inst.k) // 16) for each in (found.a, found.b))
+    word, more = "INSTRUCTION", ""
+    if inst.scaled:
+        first = step * inst.k // inst.block_size
+        word = f"{_descriptor(found, first % SCALE_BLOCKS):#x}"
+        columns = first // SCALE_BLOCKS * 4
+        more = f", a_scaling{_more(columns)}, b_scaling{_more(columns * (inst.n // SCALE_ROWS))}"
+    add = "true" if step else "k > 0"
+    return f"multiply(sums + sum * SUM_COLUMNS, a_start{a}, b_start{b}, {word}{more}, {add});"
+
+
+def _storing(found: TensorMemoryPlan) -> Iterator[str]:
+    bits, output = output_format(found.instruction, found.epilogue).bits, output_of(found)
+    stored = _stored(found)
+    row, _ = _place(found)
+    yield "if (warp < STORING) {"
+    yield "    // A thread has a lane of Tensor Memory: a row of D, or a part of it."
+    yield f"    // D: {found.instruction.operand('D').pattern}"
+    yield "    const int place = warp * 32 + lane, lanes = warp * 32 << 16;"
+    yield f"    struct __attribute__((aligned({stored * bits // 8}))) neighbours {{"
+    yield f"        {output} element[{stored}];"
+    yield "    };"
+    yield f"    const unsigned long long row_bytes = (unsigned long long)ldd * {bits // 8};"
+    yield "    const bool wide = ((unsigned long long)D | row_bytes) % sizeof(neighbours) == 0;"
+    lines = [*_tiles("turn = 0")]
+    yield from (f"    {line}" for line in lines)
+    yield "        const int sum = turn % SUMS;"
+    yield "        wait(summed_at + 8 * sum, turn / SUMS % 2);"
+    yield '        asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");'
+    yield f"        const int row = tile_m * BLOCK_M + {row};"
+    yield f"        {output} *const to = D + (long long)row * ldd;"
+    yield from (f"        {line}" for line in _columns(found))
+    yield '        asm volatile("tcgen05.fence::before_thread_sync;\\n"'
+    yield '                     "bar.warp.sync 0xffffffff;" ::: "memory");'
+    stored_at = "stored_at + 8 * sum"
+    arrival = f"arrive_in_pair(in_block({stored_at}, 0))" if found.group == 2 else f"arrive({stored_at})"
+    yield f"        if (lane == 0) {arrival};"
+    yield "        ++turn;"
+    yield "    }"
+    yield "}"
+
+
+def _stored(found: TensorMemoryPlan) -> int:
+    """The neighbours in a row of D that one store writes."""
+    return min(_loaded(found), VECTOR * 8 // output_format(found.instruction, found.epilogue).bits)
+
+
+def _columns(found: TensorMemoryPlan) -> Iterator[str]:
+    """The columns of a thread: loaded, finished, stored."""
+    count, stored = _loaded(found), _stored(found)
+    _, column = _place(found)
+    sums = {"f32": "part.each[n + e]", "i32": "(int)part.word[n + e]"}
+    element = sums.get(found.instruction.format("D").name, "(unsigned short)part.word[n + e]")
+    yield f"for (int first = 0; first < {found.lane_columns}; first += {count}) {{"
+    yield f"    union {{ unsigned int word[{count}]; float each[{count}]; }} part;"
+    yield "    load_columns(part.word, sums + sum * SUM_COLUMNS + lanes + first);"
+    yield "    if (row >= M) continue;"
+    yield "#pragma unroll"
+    yield f"    for (int n = 0; n < {count}; n += {stored}) {{"
+    yield f"        const int column = tile_n * BLOCK_N{column} + first + n;"
+    yield "        neighbours made;"
+    yield "#pragma unroll"
+    yield f"        for (int e = 0; e < {stored}; ++e) made.element[e] = {ended(found, element, 'column + e')};"
+    yield f"        if (wide && column + {stored} <= N) {{"
+    yield "            *(neighbours *)(to + column) = made;"
+    yield "        } else {"
+    yield "#pragma unroll"
+    yield f"            for (int e = 0; e < {stored}; ++e)"
+    yield "                if (column + e < N) to[column + e] = made.element[e];"
+    yield "        }"
+    yield "    }"
+    yield "}"
+
+
+def _place(found: TensorMemoryPlan) -> tuple[str, str]:
+    """C text of D's layout: the row in the tile of a lane `place`, and the first column that it has."""
+    layout = found.instruction.operand("D").layout
+    rows, columns = (strides(group, layout.sizes) for group in layout.coordinates[-2:])
+    texts: dict[str, list[str]] = {"row": [], "column": []}
+    for place, variable in (("cta", "rank"), ("lane", "place")):
+        names = layout.places.get(place, ())
+        sizes = strides(names, layout.sizes)
+        for name in names:
+            size = layout.sizes[name]
+            if size == 1:
+                continue
+            divided = f"{variable} / {sizes[name]}" if sizes[name] > 1 else variable
+            digit = f"{divided} % {size}" if name != names[0] else divided
+            if name == "half":  # its threads have the other half of the columns
+                texts["column"].append(f"{digit} * {found.lane_columns}")
+            for axis, weights in (("row", rows), ("column", columns)):
+                if name in weights:
+                    texts[axis].append(f"{digit} * {weights[name]}" if weights[name] > 1 else f"{digit}")
+    row, column = (" + ".join(parts) for parts in texts.values())
+    return row, f" + {column}" if column else ""
+
+
+def _end(found: TensorMemoryPlan) -> Iterator[str]:
+    yield "// Tensor Memory is not used any more."
+    yield 'asm volatile("bar.warp.sync 0xffffffff;\\n"'
+    yield '             "tcgen05.fence::before_thread_sync;\\n"'
+    yield '             "bar.sync 0;\\n"'
+    yield '             "tcgen05.fence::after_thread_sync;" ::: "memory");'
+    yield from ["synchronize_pair();"] * (found.group == 2)
+    yield "if (warp == MULTIPLYING)"
+    yield f'    asm volatile("tcgen05.dealloc.cta_group::{found.group}.sync.aligned.b32 %0, {found.columns};"'
+    yield '                 : : "r"(sums) : "memory");'
+
+
+def _launch(found: TensorMemoryPlan, sizes: tuple[int, int, int]) -> Iterator[str]:
+    m, n, k = sizes
+    more = parameters(found.instruction, found.epilogue).passed
+    scales = "A_scale_map, B_scale_map, " if found.instruction.scaled else ""
+    blocks = found.blocks(m, n)
+    for each, ld in ((found.a, k if found.a.along_k else m), (found.b, k if found.b.along_k else n)):
+        if ld % multiple(each):
+            padded = -(-ld // multiple(each)) * multiple(each)
+            yield f"// ld{each.name.lower()} is {padded}, not {ld}: rows of memory begin at multiples of 16 bytes."
+    pairs = ", in pairs" if found.group == 2 else ""
+    yield f"// Fewer blocks do as well{pairs}: one for each multiprocessor, which then goes on from tile to tile."
+    yield f"// cudaFuncSetAttribute({found.name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {found.shared});"
+    yield f"// {found.name}<<<{blocks}, {found.threads}, {found.shared}>>>("
+    yield f"//     A_map, B_map, {scales}D, {m}, {n}, {k}, {n}{more});  // the maps, D, M, N, K, ldd{more}"

@@ -1,0 +1,155 @@
+"""What kernels that copy by TMA share: tensor maps, mbarriers, the copies of a stage, and matrix descriptors of it.
+
+A side lies in a stage as its swizzle has it: K-major with 128 bytes of k in a row, or as memory has it (MN-major), in
+panels as wide as the swizzle. A tensor map of its matrix has the rows of memory; what the matrix does not have arrives
+as zeros.
+
+Sources: PTX ISA 9.1, sections 9.7.9.27 (cp.async.bulk.tensor), 9.7.13.15 (mbarrier); CUDA Driver API,
+cuTensorMapEncodeTiled.
+"""
+
+from __future__ import annotations
+
+from ..families.shared_memory import SWIZZLES
+from ..memory_access.swizzles import MODES
+from .gemm_staging import element_of
+from .staging import Side
+from .wgmma import ROWS, panel_offsets, widest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..model import Instruction
+
+__all__ = [
+    "ALIGNMENT", "ARRIVE", "COPY_BOX", "MBARRIERS", "ROW_BYTES", "SCALE_BLOCKS",
+    "SCALE_BYTES", "SCALE_ROWS", "SHARED_BYTES", "TENSOR_MAP", "VECTOR", "box", "copies",
+    "copy_lines", "map_comments", "multiple", "offsets", "side", "step_bytes", "swizzle_name",
+]  # fmt: skip
+
+ROW_BYTES = 128  # of k in a stage: the widest swizzle
+SHARED_BYTES = 227 << 10  # that a block of Hopper and Blackwell can ask for
+ALIGNMENT = 1024  # of a stage: the period of the widest swizzle
+VECTOR = 16  # bytes: what rows of memory are multiples of
+MOST_ROWS = 256  # of a box
+# Of a tile of scales as tcgen05.cp.32x128b.warpx4 takes it: rows of A or columns of B, blocks of k, and bytes.
+SCALE_ROWS, SCALE_BLOCKS, SCALE_BYTES = 128, 4, 512
+
+TENSOR_MAP = """\
+struct __attribute__((aligned(64))) tensor_map { unsigned long long word[16]; };  // CUtensorMap
+"""
+
+ARRIVE = """\
+static __device__ void arrive(unsigned int barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(barrier) : "memory");
+}
+"""
+
+MBARRIERS = """\
+static __device__ void begin(unsigned int barrier, int arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(barrier), "r"(arrivals) : "memory");
+}
+
+// Arrives, and lets the phase end only when that number of bytes has been copied.
+static __device__ void arrive_and_expect(unsigned int barrier, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
+}
+
+// Waits until the phase of that parity has ended.
+static __device__ void wait(unsigned int barrier, int parity) {
+    asm volatile("{ .reg .pred ended;\\n"
+                 "again: mbarrier.try_wait.parity.shared::cta.b64 ended, [%0], %1;\\n"
+                 "@!ended bra again; }" : : "r"(barrier), "r"(parity) : "memory");
+}
+"""
+
+COPY_BOX = """\
+// Starts to copy a box of a matrix: x counts elements along a row of memory, y rows.
+static __device__ void copy_box(unsigned int to, const tensor_map *map, int x, int y, unsigned int barrier) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3}], [%4];"
+                 : : "r"(to), "l"(map), "r"(x), "r"(y), "r"(barrier) : "memory");
+}
+"""
+
+
+def side(inst: Instruction, name: str, extent: int, along_k: bool, bits: int = 0) -> Side:
+    """A or B in a stage of 128 bytes of k.
+
+    Args:
+        extent: rows of A, columns of B. bits: of an element in memory, if it lies in a wider container.
+    """
+    bits, element = bits or inst.format(name).bits, element_of(inst, name)
+    depth = ROW_BYTES * 8 // bits
+    if along_k:
+        return Side(name, extent, depth, element, bits, True, False, MODES["128B"])
+    mode = widest(extent * bits // 8)
+    return Side(name, extent, depth, element, bits, False, False, MODES[mode.name], mode.row_bytes)
+
+
+def swizzle_name(given: Side) -> str:
+    """The name of a side's swizzle, as `mmacalc.tensor_map` takes it."""
+    return next(name for name, swizzle in MODES.items() if swizzle == given.swizzle)
+
+
+def box(given: Side) -> tuple[int, int]:
+    """The (rows of memory, elements) of one tensor copy; of elements below a byte the bytes."""
+    if given.rows_of_k:
+        return min(given.extent, MOST_ROWS), given.depth * given.bits // max(8, given.bits)
+    return given.depth, given.panel * 8 // given.bits
+
+
+def copies(given: Side) -> int:
+    """The tensor copies of a stage."""
+    rows, columns = box(given)
+    return given.tile.bytes * 8 // (rows * columns * max(8, given.bits))
+
+
+def multiple(given: Side) -> int:
+    """What the leading dimension of a side's matrix is a multiple of, in elements."""
+    return VECTOR * 8 // given.bits
+
+
+def map_comments(sides: tuple[Side, ...]) -> Iterator[str]:
+    """The boxes and swizzles of the tensor maps."""
+    for given in sides:
+        rows, columns = box(given)
+        of = "bytes" if given.bits < 8 else "elements"
+        mode = swizzle_name(given)
+        yield f"// Map of {given.name}: rows as memory has them; box {rows} rows of {columns} {of}, swizzle {mode}."
+
+
+def copy_lines(given: Side, first: str) -> Iterator[str]:
+    """The tensor copies of a side into the stage `stage`, for the k from `k` on, completed by `barrier`.
+
+    Args:
+        first: the first row of A, or column of B, as C text.
+    """
+    letter, count = given.name.lower(), copies(given)
+    to = f"{letter}_stages + stage * {given.name}_BYTES"
+    if given.rows_of_k:
+        assert count == 1
+        at = "k" if given.bits >= 8 else f"k / {8 // given.bits}"
+        yield f"copy_box({to}, &{given.name}, {at}, {first}, barrier);"
+        return
+    columns = box(given)[1]
+    each = given.tile.bytes // count
+    yield f"for (int panel = 0; panel < {count}; ++panel)  // {columns} neighbours in memory, of all k"
+    yield f"    copy_box({to} + panel * {each}, &{given.name}, {first} + panel * {columns}, k, barrier);"
+
+
+def offsets(given: Side) -> tuple[int, int]:
+    """The leading and the stride dimension byte offset of a side's descriptor."""
+    if given.rows_of_k:
+        return VECTOR, ROWS * ROW_BYTES
+    return panel_offsets(SWIZZLES[swizzle_name(given)], given.depth)
+
+
+def step_bytes(given: Side, k: int) -> int:
+    """The bytes from what one instruction reads of a stage to what the next along k reads.
+
+    Args:
+        k: of the instruction.
+    """
+    return k * given.bits // 8 if given.rows_of_k else k * given.panel
