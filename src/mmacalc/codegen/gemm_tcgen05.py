@@ -21,7 +21,6 @@ from ..base.errors import Error
 from ..base.records import TupleRecord
 from ..families.descriptors import INPUT_CODES, SWIZZLES, instruction_descriptor
 from ..families.tensor_memory import COLUMNS, d_letter
-from ..layout.text import strides
 from .epilogue import NO_EPILOGUE, finishing, output_format, parameters
 from .gemm_staging import block_order, ended, output_of
 from .ptx import HEADER, SHARED_ADDRESS, braced, operands
@@ -645,11 +644,11 @@ def _columns(found: TensorMemoryPlan) -> Iterator[str]:
 def _place(found: TensorMemoryPlan) -> tuple[str, str]:
     """C text of D's layout: the row in the tile of a lane `place`, and the first column that it has."""
     layout = found.instruction.operand("D").layout
-    rows, columns = (strides(group, layout.sizes) for group in layout.coordinates[-2:])
+    rows, columns = (layout.strides(group) for group in layout.coordinates[-2:])
     texts: dict[str, list[str]] = {"row": [], "column": []}
     for place, variable in (("cta", "rank"), ("lane", "place")):
         names = layout.places.get(place, ())
-        sizes = strides(names, layout.sizes)
+        sizes = layout.strides(names)
         for name in names:
             size = layout.sizes[name]
             if size == 1:
