@@ -43,6 +43,14 @@ CORRECTIONS = (
         "D = A * B + D (ISA guides, V_PK_FMAC_F16); LLVM ties no operand",
     ),
     Correction(_CDNA, "v_pk_fmac_f16", "vop3", "implied", "", "<VDST", "the same"),
+    *(
+        Correction(
+            frozenset(("gfx950",)), f"v_cvt_scalef32_sr_pk_fp4_{of}", "vop3", "implied", "", "<VDST",
+            "the other bytes of the destination are kept, as by V_CVT_SCALEF32_PK_FP4; LLVM has the operand, and does "
+            "not tie it",
+        )
+        for of in ("f32", "f16", "bf16")
+    ),
     Correction(
         _EVERY, "s_version", "sopk", "operands", "SIMM16=inline", "SIMM16=version",
         "versions have names (UC_VERSION_GFX11); the sample that the generator asks for has none",
@@ -85,6 +93,19 @@ FLAGS = (
         *(f"v_cvt_scale_pk8_{to}_{of}" for to in ("f32", "f16", "bf16") for of in ("fp8", "bf8", "fp4")),
         *(f"v_cvt_scale_pk16_{to}_{of}" for to in ("f32", "f16", "bf16") for of in ("fp6", "bf6")),
     ), "OP_SEL is called scale_sel"),
+    Flag(
+        "part", tuple(f"v_cvt_scalef32_sr_pk_fp4_{of}" for of in ("f32", "f16", "bf16")),
+        "the result is a byte wherever OP_SEL puts it: getDstSelForwardingOperand, isFP4DstSelInst",
+    ),
+    Flag(
+        "byte", (
+            "v_cvt_sr_fp8_f32", "v_cvt_sr_bf8_f32",
+            *(f"v_cvt_scalef32_sr_{to}_{of}" for to in ("fp8", "bf8") for of in ("f32", "f16", "bf16")),
+        ),
+        "bits 2 and 3 of OP_SEL choose a byte of the destination: isFP8DstSelInst",
+    ),
+    Flag("hwreg", ("s_getreg_b32", "s_setreg_b32", "s_setreg_imm32_b32"), "SIMM16 is a hardware register: isSSetReg"),
+    Flag("from_trap", ("s_rfe_b64",), "TRAPSTS must have been set before: checkRFEHazards"),
     Flag("swizzle", ("ds_swizzle_b32",), "OFFSET is a pattern of lanes"),
     Flag(
         "from_lds", (

@@ -336,7 +336,7 @@ def text(target_lines: dict[str, list[Line]], flags: dict[str, dict[str, frozens
     )
     head += "# mmacalc.asm.tables says what the parts are.\n"
     for target, (family, _, wave) in FAMILY_OF.items():
-        others = sorted(other for other, same in SAME.items() if same == target)
+        others = [other for other, same in SAME.items() if same == target]
         head += f"target|{target}|{family}|{wave}|{' '.join(others)}\n" if target in target_lines else ""
     return (
         head

@@ -1,4 +1,7 @@
-"""The instruction formats as tables: one row per field, with the manuals' own bit numbers.
+"""The formats of matrix instructions as tables: one row per field.
+
+What these share with VOP3P is where `mmacalc.asm.formats` has it (`_AT`); fields of their own have the manuals' own bit
+numbers.
 
 Rows: (name, bits, meaning), then the value that the format itself writes, if it is not up to the instruction, and
 True if a decoder ignores the field. Bit 0 is the lowest of the first word. The rows of a 16-byte format
@@ -14,33 +17,39 @@ from __future__ import annotations
 import re
 
 from .fields import Encoding, Field
+from .formats import vop3p
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_CDNA_VOP3P, _RDNA_VOP3P = vop3p("cdna").fields, vop3p("rdna4").fields
+_AT = {name: field.bits for name, field in _CDNA_VOP3P.items()}  # but for OP and ENCODING, those of every generation
 _SOURCES: Any = (
-    ("SRC0", "40:32", "A: 256 to 511 are registers 0 to 255"),
-    ("SRC1", "49:41", "B: 256 to 511 are registers 0 to 255"),
-    ("SRC2", "58:50", "C or the sparse index: 256 to 511 registers, 128 to 208 and 240 to 248 inline constants"),
+    ("SRC0", _AT["SRC0"], "A: 256 to 511 are registers 0 to 255"),
+    ("SRC1", _AT["SRC1"], "B: 256 to 511 are registers 0 to 255"),
+    ("SRC2", _AT["SRC2"], "C or the sparse index: 256 to 511 registers, 128 to 208 and 240 to 248 inline constants"),
 )
-_CDNA = (("ENCODING", "31:23", "VOP3P of CDNA", 0b110100111),)
-_RDNA = (("ENCODING", "31:24", "VOP3P of RDNA and CDNA5", 0b11001100),)
-_OP7 = (("OP", "22:16", "opcode"), ("RESERVED", "23", "must be 0", 0))
-_OP8 = (("OP", "23:16", "opcode"),)
+_CDNA = (("ENCODING", _AT["ENCODING"], "VOP3P of CDNA", _CDNA_VOP3P["ENCODING"].value),)
+_RDNA = (
+    ("ENCODING", _RDNA_VOP3P["ENCODING"].bits, "VOP3P of RDNA and CDNA5", _RDNA_VOP3P["ENCODING"].value),
+)  # fmt: skip
+_OP = (("OP", _AT["OP"], "opcode"),)
+_OP7 = (*_OP, ("RESERVED", "23", "must be 0", 0))
+_OP8 = (("OP", _RDNA_VOP3P["OP"].bits, "opcode"),)
 _NEG = (
-    ("NEG_HI", "10:8", "floats: negate the upper halves of A, of B; the absolute value of C"),
-    ("NEG", "63:61", "floats: negate the lower halves of A, of B; C. Integers: A, B are signed"),
+    ("NEG_HI", _AT["NEG_HI"], "floats: negate the upper halves of A, of B; the absolute value of C"),
+    ("NEG", _AT["NEG_LO"], "floats: negate the lower halves of A, of B; C. Integers: A, B are signed"),
 )
-_CLAMP = (("CLMP", "15", "integers: saturate the result"),)
-_VDST = (("VDST", "7:0", "D: the first register"),)
+_CLAMP = (("CLMP", _AT["CLAMP"], "integers: saturate the result"),)
+_VDST = (("VDST", _AT["VDST"], "D: the first register"),)
 
 _MAI: Any = (
     *_VDST,
     ("CBSZ", "10:8", "control broadcast size: 2^CBSZ blocks read one A"),
     ("ABID", "14:11", "which block of A is broadcast"),
     ("ACC_CD", "15", "C and D are AccVGPRs"),
-    ("OP", "22:16", "opcode"),
+    *_OP,
     *_CDNA,
     *_SOURCES,
     ("ACC", "60:59", "A (bit 59), B (bit 60) are AccVGPRs"),
@@ -64,17 +73,17 @@ MAI_C_CONSTANTS = f"{MAI_C}, 128 to 208 and 240 to 248 inline constants"
 _MAI_CDNA1 = tuple(("ACC_CD", "15", "unused: C and D are AccVGPRs", 0, True) if r[0] == "ACC_CD" else r for r in _MAI)
 
 _ACCVGPR: Any = (
-    ("VDST", "7:0", "the destination"),
-    ("NEG_HI", "10:8", "unused", 0),
-    ("OPSEL", "13:11", "unused", 0),
-    ("OPSEL_HI", "14,60:59", "unused", 0b111, True),
-    ("CLMP", "15", "unused", 0, True),
-    ("OP", "22:16", "opcode"),
+    ("VDST", _AT["VDST"], "the destination"),
+    ("NEG_HI", _AT["NEG_HI"], "unused", 0),
+    ("OPSEL", _AT["OP_SEL"], "unused", 0),
+    ("OPSEL_HI", _AT["OP_SEL_HI"], "unused", 0b111, True),
+    ("CLMP", _AT["CLAMP"], "unused", 0, True),
+    *_OP,
     *_CDNA,
-    ("SRC0", "40:32", "the source"),
-    ("SRC1", "49:41", "unused", 0, True),
-    ("SRC2", "58:50", "unused", 0, True),
-    ("NEG", "63:61", "unused", 0),
+    ("SRC0", _AT["SRC0"], "the source"),
+    ("SRC1", _AT["SRC1"], "unused", 0, True),
+    ("SRC2", _AT["SRC2"], "unused", 0, True),
+    ("NEG", _AT["NEG_LO"], "unused", 0),
 )
 
 _ACCVGPR_MOV: Any = (
@@ -85,28 +94,28 @@ _ACCVGPR_MOV: Any = (
 )
 
 _LD_SCALE: Any = (
-    ("VDST", "7:0", "unused", 0),
+    ("VDST", _AT["VDST"], "unused", 0),
     ("UNUSED", "62:61,9:8", "unused", 0, True),
     ("NEG_C", "63,10", "unused", 0),
     ("OPSEL", "12:11", "bit 0 of the scale's byte: for A (bit 11), for B (bit 12)"),
     ("OPSEL_C", "13", "unused", 0),
     ("OPSEL_HI2", "14", "unused", 1, True),
-    ("CLMP", "15", "unused", 0),
-    ("OP", "22:16", "opcode"),
+    ("CLMP", _AT["CLAMP"], "unused", 0),
+    *_OP,
     *_CDNA,
-    ("SRC0", "40:32", "the scales of A"),
-    ("SRC1", "49:41", "the scales of B"),
-    ("SRC2", "58:50", "unused", 0, True),
+    ("SRC0", _AT["SRC0"], "the scales of A"),
+    ("SRC1", _AT["SRC1"], "the scales of B"),
+    ("SRC2", _AT["SRC2"], "unused", 0, True),
     ("OPSEL_HI", "60:59", "bit 1 of the scale's byte: for A (bit 59), for B (bit 60)"),
 )
 
 _SCALE_CDNA4: Any = (
     ("SCALE_UNUSED", "63:61,58:50,15:13,10:0", "unused", 0, True),
     ("SCALE_OPSEL", "12:11", "bit 0 of the scale's byte: for A (bit 11), for B (bit 12)"),
-    ("SCALE_OP", "22:16", "opcode of the prefix"),
-    ("SCALE_ENCODING", "31:23", "VOP3P of CDNA", 0b110100111),
-    ("SCALE_SRC0", "40:32", "the scales of A"),
-    ("SCALE_SRC1", "49:41", "the scales of B"),
+    ("SCALE_OP", _AT["OP"], "opcode of the prefix"),
+    ("SCALE_ENCODING", *_CDNA[0][1:]),
+    ("SCALE_SRC0", _AT["SRC0"], "the scales of A"),
+    ("SCALE_SRC1", _AT["SRC1"], "the scales of B"),
     ("SCALE_OPSEL_HI", "60:59", "bit 1 of the scale's byte: for A (bit 59), for B (bit 60)"),
 )
 
@@ -117,12 +126,12 @@ _SCALE_CDNA5: Any = (
     ("SCALE_OPSEL1", "12", "unused", 0),
     ("SCALE_A_REUSE", "13", "A may be kept for the next instruction"),
     ("SCALE_B_REUSE", "14", "B may be kept for the next instruction"),
-    ("SCALE_CLMP", "15", "unused", 0),
-    ("SCALE_OP", "23:16", "opcode of the prefix"),
-    ("SCALE_ENCODING", "31:24", "VOP3P of RDNA and CDNA5", 0b11001100),
-    ("SCALE_SRC0", "40:32", "the scales of A"),
-    ("SCALE_SRC1", "49:41", "the scales of B"),
-    ("SCALE_SRC2", "58:50", "unused", 128),
+    ("SCALE_CLMP", _AT["CLAMP"], "unused", 0),
+    ("SCALE_OP", _RDNA_VOP3P["OP"].bits, "opcode of the prefix"),
+    ("SCALE_ENCODING", *_RDNA[0][1:]),
+    ("SCALE_SRC0", _AT["SRC0"], "the scales of A"),
+    ("SCALE_SRC1", _AT["SRC1"], "the scales of B"),
+    ("SCALE_SRC2", _AT["SRC2"], "unused", 128),
     ("SCALE_B_ROW", "59", "which half of the wave holds the scales of B"),
     ("SCALE_OPSEL_HI1", "60", "unused", 0),
     ("SCALE_A_FMT", "62:61", "the format of A's scales"),
@@ -140,12 +149,12 @@ _RDNA3: Any = (
     *_SOURCES,
 )
 _RDNA3_OPSEL = (
-    ("OPSEL", "13:11", "bit 13: C and D use the upper halves of their registers"),
-    ("OPSEL_HI", "14,60:59", "not read by the hardware", 0b111),
+    ("OPSEL", _AT["OP_SEL"], "bit 13: C and D use the upper halves of their registers"),
+    ("OPSEL_HI", _AT["OP_SEL_HI"], "not read by the hardware", 0b111),
 )
 _RDNA3_PLAIN = (
-    ("OPSEL", "13:11", "unused", 0),
-    ("OPSEL_HI", "14,60:59", "unused", 0b111, True),
+    ("OPSEL", _AT["OP_SEL"], "unused", 0),
+    ("OPSEL_HI", _AT["OP_SEL_HI"], "unused", 0b111, True),
 )
 
 _RDNA4: Any = (
@@ -153,7 +162,7 @@ _RDNA4: Any = (
     *_NEG,
     ("INDEX_KEY", "12:11", "sparse: which set of indices in the register"),
     ("OPSEL2", "13", "unused", 0),
-    ("OPSEL_HI", "14,60:59", "unused", 0b111),
+    ("OPSEL_HI", _AT["OP_SEL_HI"], "unused", 0b111),
     *_CLAMP,
     *_OP7,
     *_RDNA,
@@ -179,7 +188,7 @@ _CDNA5_F8F6F4: Any = (
     *_NEG,
     ("A_FMT", "13:11", "the format of A: 0 fp8, 1 bf8, 2 fp6, 3 bf6, 4 fp4"),
     ("B_FMT", "14,60:59", "the format of B: 0 fp8, 1 bf8, 2 fp6, 3 bf6, 4 fp4"),
-    ("CLMP", "15", "unused", 0),
+    ("CLMP", _AT["CLAMP"], "unused", 0),
     *_OP8,
     *_RDNA,
     *_SOURCES,
@@ -188,9 +197,9 @@ _CDNA5_F8F6F4: Any = (
 _CDNA5_F4: Any = (
     *_VDST,
     *_NEG,
-    ("OPSEL", "13:11", "unused", 0),
-    ("OPSEL_HI", "14,60:59", "unused", 0b111),
-    ("CLMP", "15", "unused", 0),
+    ("OPSEL", _AT["OP_SEL"], "unused", 0),
+    ("OPSEL_HI", _AT["OP_SEL_HI"], "unused", 0b111),
+    ("CLMP", _AT["CLAMP"], "unused", 0),
     *_OP8,
     *_RDNA,
     *_SOURCES,
@@ -233,8 +242,8 @@ VOP3P_CDNA5_F4 = _encoding("VOP3P (CDNA5, f4)", _GUIDE5, _CDNA5_F4)
 
 def _scaled_cdna5(suffix: str, scale: Any) -> tuple[Encoding, Encoding, Encoding]:
     """The scale load, and the two 16-byte formats that begin with the scales."""
-    load = (("SCALE_VDST", "7:0", "unused", 0), *scale)
-    prefix = (("SCALE_VDST", "7:0", "unused", 0, True), *scale)
+    load = (("SCALE_VDST", _AT["VDST"], "unused", 0), *scale)
+    prefix = (("SCALE_VDST", _AT["VDST"], "unused", 0, True), *scale)
     return (
         _encoding(f"VOP3P (CDNA5, scale load{suffix})", _GUIDE5, load),
         _encoding(f"VOP3PX2{suffix and f' ({suffix[2:]})'}", _GUIDE5, (*prefix, *_after(_CDNA5_F8F6F4))),

@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from .fields import Encoding, Field
 
-__all__ = ["FAMILIES", "OPERANDS", "alike", "encodings"]
+__all__ = ["FAMILIES", "OPERANDS", "alike", "encodings", "vop3p"]
 
 OPERANDS = frozenset((
     "VDST", "SDST", "SRC0", "SRC1", "SRC2", "VSRC1", "VSRC2", "SSRC0", "SSRC1", "ADDR", "DATA0", "DATA1", "DATA",
@@ -73,9 +73,13 @@ _VOP3P_LOW = "VDST=7:0 NEG_HI=10:8 OP_SEL=13:11 OP_SEL_HI=14,60:59 CLAMP=15 OP={
 _VOP3P_SOURCES = "SRC1=49:41 SRC2=58:50 NEG_LO=63:61"
 
 
+def _vop3p(vop3p: tuple[str, str]) -> str:
+    return f"vop3p 2 {_VOP3P_LOW.format(*vop3p)} SRC0=40:32 {_VOP3P_SOURCES}"
+
+
 def _vop3(encoding: str, vop3p: tuple[str, str]) -> str:
     return f"""
-vop3p 2 {_VOP3P_LOW.format(*vop3p)} SRC0=40:32 {_VOP3P_SOURCES}
+{_vop3p(vop3p)}
 vop3 2 {_VOP3_LOW.format(encoding)} SRC0=40:32 {_VOP3_SOURCES}
 vop3:sd 2 {_VOP3SD_LOW.format(encoding)} SRC0=40:32 {_VOP3_SOURCES}
 vop3:bitop3 2 {_BITOP3_LOW.format(encoding)} SRC0=40:32 {_BITOP3_SOURCES}
@@ -297,6 +301,15 @@ class FormatLine(Encoding):
 def encodings(family: str) -> dict[str, FormatLine]:
     """The formats of a family by name, in the order in which they are tried."""
     return {line.split(None, 1)[0]: _format(line) for line in FAMILIES[family].splitlines() if line}
+
+
+def vop3p(generation: str) -> FormatLine:
+    """The format of packed instructions of "cdna", "rdna3" or "rdna4": what matrix instructions share with them.
+
+    >>> vop3p("cdna").fields["SRC0"].bits
+    '40:32'
+    """
+    return _format(_vop3p({"cdna": _CDNA_VOP3P, "rdna3": _RDNA3_VOP3P, "rdna4": _RDNA4_VOP3P}[generation]))
 
 
 @lru_cache(maxsize=4096)

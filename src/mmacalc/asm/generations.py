@@ -14,8 +14,9 @@ from ..base.records import Record, TupleRecord
 from ..formats import named
 from . import encodings
 from .encoder_rules import missing_registers
+from .formats import vop3p
 from .modifiers import MATRIX_FMT, NAMES, SCALE_FMT
-from .operand_codes import TRAP, register_text, registers_of
+from .operand_codes import LDS_DIRECT, TRAP, register_text, registers_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -365,8 +366,13 @@ class _Cdna5(_Wmma):
             yield Helper(name, self.scale_load, {"SCALE_OP": opcode}, slots, tuple(self.scale_modifiers()))
 
 
-LDS_DIRECT = 254
-_CDNA, _RDNA = 0xD380, 0xCC00
+def _first(generation: str) -> int:
+    """The upper half of the first word of an instruction of opcode 0: the encoding of VOP3P."""
+    encoding = vop3p(generation).fields["ENCODING"]
+    return encoding.spread(encoding.value or 0) >> 16
+
+
+_CDNA, _RDNA = _first("cdna"), _first("rdna4")
 # What LLVM 22 takes and LLVM 24 does not: a word of CDNA1 to CDNA4, and private apertures on gfx1250 and gfx1251.
 _POPS, _PRIVATE = ("src_pops_exiting_wave_id",), ("src_private_base", "src_private_limit")
 GENERATIONS: dict[str, Generation] = {

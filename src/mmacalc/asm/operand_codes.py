@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     Operand: TypeAlias = RegisterOperand | ConstantOperand
 
 __all__ = [
-    "OTHER_NAMES", "TRAP", "Literal", "Scalars", "codes", "constant_bits", "constant_code", "constant_patterns",
-    "register_text", "registers_of", "scalar_registers", "vector_codes", "word_sources",
+    "LDS_DIRECT", "OTHER_NAMES", "TRAP", "Literal", "Scalars", "codes", "constant_bits", "constant_code",
+    "constant_patterns", "register_text", "registers_of", "scalar_registers", "vector_codes", "word_sources",
 ]  # fmt: skip
 
 
@@ -52,7 +52,8 @@ _ALL = {
 }  # fmt: skip
 TRAP = range(108, 124)
 """The codes of ttmp0 to ttmp15."""
-_LDS_DIRECT = 254
+LDS_DIRECT = 254
+"""The code of a value that was loaded from LDS."""
 
 
 class Scalars:
@@ -204,7 +205,7 @@ def codes(kind: str, count: int, constant: str, scalars: Scalars) -> tuple[Opera
         sources = _sources(count, constant, scalars)
         if kind == "w":
             return (*vector_codes("v", count, scalars), *sources)
-        return (*sources[:_LDS_DIRECT], _unless_lds(sources[_LDS_DIRECT]), sources[_LDS_DIRECT + 1], *nothing)
+        return (*sources[:LDS_DIRECT], _unless_lds(sources[LDS_DIRECT]), sources[LDS_DIRECT + 1], *nothing)
     registers = _scalar_codes(count, scalars)
     found = {
         "p": registers[::2], "q": registers[::4], "s": registers[:128], "d": (registers[106],) * 128 + registers[:128],
@@ -252,7 +253,7 @@ def _sources(count: int, constant: str, scalars: Scalars) -> tuple[Operand | Lit
         if constant.endswith("!"):
             found[255] = _LITERAL
     if scalars.wide_literals:  # the code of lds_direct, which gfx1250 lacks
-        found[_LDS_DIRECT] = _LITERAL_64 if constant in ("i64!", "f64!") else None
+        found[LDS_DIRECT] = _LITERAL_64 if constant in ("i64!", "f64!") else None
     return tuple(found)
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HARDWARE", "LONG_NAMES", "Labels", "UnfitError", "modifier_default", "modifier_value", "modifiers_code",
-    "number_code", "operand_code", "own_literal", "register", "unsigned",
+    "number_code", "operand_code", "own_literal", "register", "style_value", "unsigned",
 ]  # fmt: skip
 
 
@@ -257,7 +257,7 @@ def number_code(row: Row, slot: Slot, text: str, where: Labels) -> int:
         if offset % 4 or not -(1 << 17) <= offset < 1 << 17:
             raise Error(f"the label {text} is out of reach, {offset} bytes away")
         return offset // 4 & 0xFFFF
-    value = _style_value(slot.style, text, row.family, where.symbols)
+    value = style_value(slot.style, text, row.family, where.symbols)
     width = field.width
     signed = field.name in ("SIMM16",) or (field.name == "OFFSET")
     if not -(1 << width - 1 if signed else 0) <= value < 1 << width:
@@ -270,13 +270,13 @@ def number_code(row: Row, slot: Slot, text: str, where: Labels) -> int:
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*\(([^()]*)\)")
 
 
-def _style_value(style: str, text: str, family: str, symbols: Mapping[str, int]) -> int:
+def style_value(style: str, text: str, family: str, symbols: Mapping[str, int]) -> int:
     """The number that a text in the place of an operand means.
 
     Raises:
         Error: it is neither a number nor a name of this kind.
 
-    >>> _style_value("waitcnt", "vmcnt(0)", "cdna3", {}), _style_value("hwreg", "hwreg(HW_REG_MODE, 0, 4)", "cdna3", {})
+    >>> style_value("waitcnt", "vmcnt(0)", "cdna3", {}), style_value("hwreg", "hwreg(HW_REG_MODE, 0, 4)", "cdna3", {})
     (3952, 6145)
     """
     text = text.strip()

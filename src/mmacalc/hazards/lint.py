@@ -16,9 +16,10 @@ AccVGPRs and loads of scales only. A line is accepted if LLVM 22 or LLVM 24 take
 lines. Lines whose registers depend on symbols without a value, macro arguments or placeholders of inline assembly are
 not checked.
 
-Not looked at are the bytes of LDS that waves share, and hazards without a matrix or dot instruction,
-except before gfx10 those before DPP, v_readlane and its like, v_div_fmas, reads of SGPRs that VALU instructions wrote,
-and v_permlane16_swap and v_permlane32_swap, and on gfx11 and gfx12 those of transcendental results (gfx1100 to
+Before gfx10 all hazards are looked at for which LLVM inserts s_nop, those of DPP, lanes, SGPRs, VCC, EXEC, M0, hardware
+registers, results that fill a part of a register and data of stores among them; not where LLVM breaks a clause of loads
+because it may be issued again (XNACK). Not looked at are the bytes of LDS that waves share, and from gfx10 on hazards
+without a matrix or dot instruction, except on gfx11 and gfx12 those of transcendental results (gfx1100 to
 gfx1103), of registers written around a write of EXEC (gfx11 in wave64, which is known by scalar instructions that write
 exec, not exec_lo) and of lds_direct_load.
 """
@@ -62,7 +63,9 @@ __all__ = [
 
 NOTHING = "the text has no AMD instruction: none of its lines begins with v_, s_, ds_, buffer_, global_ ..."
 _SYMBOL = re.compile(r"(?!(?:[.$]|L\d|\d))")  # a label that is no jump target within a function
-_EXPERT = re.compile(r"\S+\s+hwreg\(\s*(?:HW_REG_WAVE_SCHED_MODE|26)\b")
+SCHED_MODE = "HW_REG_WAVE_SCHED_MODE"
+"""The hardware register whose value 2 is expert scheduling (gfx12)."""
+_EXPERT = re.compile(rf"\S+\s+hwreg\(\s*(?:{SCHED_MODE}|26)\b")
 
 
 @json_keys(
@@ -363,8 +366,8 @@ def _unchecked(listing: Listing, assembles: bool, unfollowed: str, unjudged: str
     if any("by_m0" in flags_of(_SUFFIXES.sub("", name)) for name in names):
         yield "registers that M0 chooses"
     yield "bytes of LDS that waves share"
-    of_results = "of s_setreg, M0 and the data of stores" if counted == "s_nop" else "without a matrix instruction"
-    yield f"wait states {of_results}"
+    if counted != "s_nop":
+        yield "wait states without a matrix instruction"
 
 
 def _repairs(pending: PendingHazards, ages: Ages) -> dict[int, Repair]:

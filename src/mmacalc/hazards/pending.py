@@ -300,7 +300,7 @@ class PendingHazards:
         self._ending: dict[frozenset[str], int] = {}  # kinds -> the hazards that one of them ends
         self._ended_by: dict[str, int] = {"": 0}  # an instruction of a `Repair` -> the hazards that it ends
         self._others = frozenset[str]().union(*{use.kinds for use in uses})
-        self._touching: dict[str, list[int]] = {"v": [0] * 1024, "a": [0] * 1024, "s": [0] * 128}
+        self._touching: dict[str, list[int]] = {"v": [0] * 1024, "a": [0] * 1024, "s": [0] * 128, "hwreg": [0] * 64}
         self._everywhere = 0  # hazards without registers
         self._states: dict[tuple[int, int], int] = {}
         steps: dict[int, _Step] = {}

@@ -162,7 +162,8 @@ def specific_kind(use: RegisterUse) -> str:
     for kind in ("DGEMM", "SGEMM", "XDL", "DOT"):
         if kind in use.kinds:
             return kind
-    named = use.kinds & {"ACC_READ", "ACC_WRITE", "FMA64", "MEM", "EXP", "PERMLANE_SWAP", "LDS_DIRECT"}
+    named = use.kinds & {"ACC_READ", "ACC_WRITE", "FMA64", "MEM", "EXP", "PERMLANE_SWAP", "LDS_DIRECT", "PART",
+                         "SETREG", "GETREG", "RFE", "M0_WRITE", "M0_READ"}  # fmt: skip
     return use.name if named else min(use.kinds, default=use.name)
 
 
@@ -458,6 +459,10 @@ def _write_inputs(first: RegisterUse, second: RegisterUse) -> RegisterRange | No
     return _overlapping(second.writes, first.roles("A", "B", "index"))
 
 
+def _write_data(first: RegisterUse, second: RegisterUse) -> RegisterRange | None:
+    return _overlapping(second.writes, first.roles("data"))
+
+
 def _write_read(first: RegisterUse, second: RegisterUse) -> RegisterRange | None:
     return _overlapping(second.writes, (registers for _, registers in first.reads))
 
@@ -477,7 +482,7 @@ def _exec(first: RegisterUse, _: RegisterUse) -> RegisterRange | None:
 
 
 _D, _S = ("writes",), ("scalars",)
-_ALL_READS = ("A", "B", "C", "index", "scale", "other")
+_ALL_READS = ("A", "B", "C", "index", "scale", "data", "other")
 DEPENDENCIES = {
     name: Dependency(*row)
     for name, row in {
@@ -505,6 +510,13 @@ DEPENDENCIES = {
         "EXEC": (_exec, ("EXEC",), "writes EXEC, then {second} runs"),
         "lane select": (_scalar("lane"), _S, "writes {r}, then {second} chooses a lane by it"),
         "VCC": (_scalar("vcc"), _S, "writes VCC, then {second} reads it"),
+        "write data": (
+            _write_data, ("data",), "stores more than two registers, then {second} writes {r} of them",
+        ),
+        "part read": (_read, _D, "writes a part of {d}, then {second} reads {r}"),
+        "part write": (_write, _D, "writes a part of {d}, then {second} writes {r}"),
+        "M0": (_scalar("M0"), _S, "writes m0, then {second} reads it"),
+        "hwreg": (_scalar("hwreg"), _S, "sets a hardware register, then {second} names the same"),
         "scalar read": (_scalar("lane", "scalar", "vcc"), _S, "writes {r}, then {second} reads it"),
         "after": (lambda first, second: NO_REGISTERS, (), "runs, then {second}"),
     }.items()

@@ -8,16 +8,19 @@ instruction is, and which of its operands it reads and writes, is in the record 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import lru_cache
 
 from .. import catalog
 from ..asm.decoded import RegisterOperand
+from ..asm.operand_codes import register_text
 from ..asm.operations import form_of_row, operation
 from ..asm.reader import AMD_MNEMONICS, LAST_REGISTER, MATRIX, Statement, vector_registers
 from ..asm.registers import RegisterRange
 from ..asm.rows import Row
 from ..asm.tables import FAMILY_OF, flags_of
 from ..asm.tokens import integer
+from ..asm.written import style_value
 from ..base.errors import Error, did_you_mean
 from ..base.numerals import whole
 from ..base.records import TupleRecord
@@ -34,32 +37,52 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNREAD", "RegisterUse", "accesses", "decoded_use", "entry_of", "is_matrix", "operation_of", "register_use",
+    "untabled",
 ]  # fmt: skip
 
 # v_mfma_ld_scale_b32 and its like: the first half of a scaled instruction, which only reads the scales.
 SCALE_PREFIX = "_ld_scale"
 KNOWN = tuple(prefix.strip() for prefix in AMD_MNEMONICS)
-# What the decoder's tables leave out: graphics, and moves of AccVGPRs. Kinds by the beginning of the name.
-OTHERS = {
-    "image_": "MEM VMEM", "tbuffer_": "MEM VMEM", "lds_": "MEM", "tensor_": "MEM VMEM", "exp": "EXP",
-    "v_accvgpr_read": "ACC_READ VALU", "v_accvgpr_write": "ACC_WRITE VALU", "v_": "VALU",
-}  # fmt: skip
+
+
+class Untabled(TupleRecord):
+    """What the tables leave out: its kinds, and the access to memory that it is (see `memory_counters`), "" of none."""
+
+    kinds: frozenset[str]
+    access: str = ""
+
+
+_IMAGES, _NONE = frozenset(("MEM", "VMEM")), Untabled(frozenset())
+# LDSDIR (RDNA3 ISA guide, section 12.2): what they load is written when VALU instructions have done with the register.
+_LDS_DIRECT = Untabled(frozenset(("LDS_DIRECT",)), "direct")
+# What the decoder's tables leave out, by the beginning of the name, the longer first: graphics, moves of AccVGPRs.
+UNTABLED = {
+    "image_bvh": Untabled(_IMAGES, "bvh"),
+    **dict.fromkeys(("image_sample", "image_gather", "image_msaa"), Untabled(_IMAGES, "sample")),
+    **dict.fromkeys(("image_", "tbuffer_"), Untabled(_IMAGES, "memory")),
+    **dict.fromkeys(("lds_direct_load", "lds_param_load", "ds_direct_load", "ds_param_load"), _LDS_DIRECT),
+    "lds_": Untabled(frozenset(("MEM",))),
+    "v_interp_": Untabled(frozenset(("VALU", "M0_READ"))),
+    "tensor_": Untabled(_IMAGES),
+    "exp": Untabled(frozenset(("EXP",)), "export"),
+    "v_accvgpr_read": Untabled(frozenset(("ACC_READ", "VALU"))),
+    "v_accvgpr_write": Untabled(frozenset(("ACC_WRITE", "VALU"))),
+    "v_": Untabled(frozenset(("VALU",))),
+}
 # The kinds that flags of the record are to the rules.
 FLAG_KINDS = {
     "dot": "DOT", "trans": "TRANS", "lane_select": "LANE LANE_SELECT", "read_lane": "LANE READ_LANE",
-    "div_fmas": "DIV_FMAS", "fma64": "FMA64", "permlane_swap": "PERMLANE_SWAP",
+    "div_fmas": "DIV_FMAS", "fma64": "FMA64", "permlane_swap": "PERMLANE_SWAP", "part": "PART",
 }  # fmt: skip
 # The flags of DPP, which preserves what its masks leave out (LLVM's operand `old`).
 DPP = ("quad_perm", "row_", "wave_", "dpp8")
-# LDSDIR (RDNA3 ISA guide, section 12.2): what they load is written when VALU instructions have done with the register.
-LDS_DIRECT = ("lds_direct_load", "lds_param_load", "ds_direct_load", "ds_param_load")
 WAIT_VDST = ("wait_vdst", "wait_va_vdst")
 # Both wait for the counters of dependencies; bits 12 to 15 are va_vdst.
 DEPENDENCY_WAITS = ("s_waitcnt_depctr", "s_wait_alu")
 _COUNTER = re.compile(r"([a-z_]+)\s*\(([^()]*)\)", re.IGNORECASE)
 MOST_NOP = 16  # s_nop 15 gives 16 wait states (CDNA4 ISA guide, S_NOP: SIMM16[3:0])
-MFMA = ("v_mfma_", "v_smfmac_")
 VCC, M0 = 106, 124  # the numbers of SGPRs (CDNA3 ISA guide, section 4.1)
+TRAPSTS = 3  # the hardware register of exceptions (CDNA3 ISA guide, S_GETREG_B32)
 _SCALARS = re.compile(
     r"(?<![\w.])(?:s(\d{1,3})|s\[(\d{1,3})(?::(\d{1,3}))?\]|(vcc|vcc_lo|vcc_hi|m0))(?![\w\[])", re.ASCII
 )
@@ -69,6 +92,7 @@ _NAMED = {
 }  # fmt: skip
 
 
+_HARDWARE = re.compile(r"\bhwreg\s*\(\s*(\w+)", re.ASCII)
 _REGISTER_LIKE = re.compile(r"[-|]*(?:v|a|acc)[\d\[]", re.IGNORECASE)
 
 
@@ -77,10 +101,12 @@ class RegisterUse(TupleRecord):
 
     kinds: the classes that rules name; passes: how long a matrix instruction takes, in the unit that the rules of
     its architecture count (passes of 4 cycles; on gfx1250, 8 or 16), else 0. name: the mnemonic, without suffix.
-    writes: spans; reads: (role, span) pairs, role one of A, B, C, index, scale, other. execs: writes EXEC.
+    writes: spans; reads: (role, span) pairs, role one of A, B, C, index, scale, data
+    (more than 64 bits that are stored), other. execs: writes EXEC.
     valu: issues as a VALU instruction. states: the wait states that it provides: 1; for s_nop N, N + 1; for other words
     (macros), 0. scalars_written, scalars_read: SGPRs (VCC and M0 by their numbers) of a vector instruction, role one of
-    lane (the lane select of v_readlane and v_writelane), vcc (of v_div_fmas), scalar.
+    lane (the lane select of v_readlane and v_writelane), vcc (of v_div_fmas), M0 (where it must have been written), or
+    scalar; of a scalar one M0, and hardware registers, of the file "hwreg".
     """
 
     kinds: frozenset[str]
@@ -146,7 +172,7 @@ def register_use(statement: Statement, entry: Entry, strict: bool = False) -> Re
         return _matrix(entry.instruction(name), statement)
     if SCALE_PREFIX in name:
         reads = tuple(("scale", span) for operand in statement.operands for span in vector_registers(operand))
-        kinds = frozenset({"MFMA", "XDL"} if name.startswith("v_mfma") else ())
+        kinds = frozenset({"MFMA", "XDL"} if entry.architecture.family.blocks else ())
         return RegisterUse(kinds, 0, name, (), reads, False, True, 1)
     if statement.second is not None:
         return _dual(statement, entry)
@@ -200,7 +226,7 @@ def _length(instruction: Instruction, modifiers: Mapping[str, str]) -> tuple[fro
     inner = instruction.formats["A"]
     own = (instruction.cycles or 0, instruction.narrow_cycles)
     cycles = _cycles(instruction, modifiers, *(instruction.wait_cycles or own))
-    if not instruction.name.startswith(MFMA):
+    if not instruction.architecture.family.blocks:
         if inner in ("f32", "f64"):  # no XDL instruction: it runs as VALU instructions do, without co-execution
             return frozenset({f"WMMA_{inner.upper()}"}), 0
         kind = "SWMMAC" if instruction.sparse else "WMMA"
@@ -244,17 +270,21 @@ def _both(halves: list[RegisterUse]) -> RegisterUse:
 
 
 def _general(name: str, statement: Statement, entry: Entry) -> RegisterUse:
+    arch = entry.architecture.name
     if name.startswith("s_"):
-        kinds = _scalar_kinds(name, statement, entry.architecture.name)
-        return RegisterUse(kinds, 0, name, (), (), False, False, _nop_states(name, statement))
+        kinds = _scalar_kinds(name, statement, arch)
+        use = RegisterUse(kinds, 0, name, (), (), False, False, _nop_states(name, statement))
+        return _scalar_effects(use, operation_of(name, arch), *_scalar_operands(name, statement, arch))
     operands = [vector_registers(operand) for operand in statement.operands]
-    kinds = _kinds(name, entry.architecture.name)
+    one, form = operation_of(name, arch), _form_of(statement, arch)
+    kinds = _kinds(name, arch) | _more_kinds(one, form, statement, entry)
     if "LDS_DIRECT" in kinds:
         kinds |= _wait_vdst(statement)
     roles = ("", "A", "B", "C") if "DOT" in kinds else ()
     reads: list[tuple[str, RegisterRange]] = []
     writes: list[RegisterRange] = []
-    access_of = accesses(statement, entry.architecture.name)
+    access_of = accesses(statement, arch)
+    stored = _stored(name, one, form, statement.operands)
     scalars = [scalar_registers(operand) for operand in statement.operands]
     kinds |= {"DPP"} if _dpp(statement.modifiers) else set()
     for number, (registers, access) in enumerate(zip(operands, access_of)):
@@ -262,9 +292,10 @@ def _general(name: str, statement: Statement, entry: Entry) -> RegisterUse:
             writes += registers
         if "r" in access:
             role = roles[number] if 0 < number < len(roles) else "other"
+            role = "data" if number == stored and sum(each.count for each in registers) > WORDS else role
             # The accumulator of a DOT with three operands is its destination.
             reads += [("C" if number == 0 and roles else role, each) for each in registers]
-    one, states = operation_of(name, entry.architecture.name), int(name.startswith(KNOWN))
+    states = int(name.startswith(KNOWN))
     execs = one is not None and any("exec" in form.writes for form in one.forms)
     return RegisterUse(
         kinds, 0, name, tuple(writes), tuple(reads), execs, "VALU" in kinds, states,
@@ -304,12 +335,121 @@ def _scalars(
     ]
     if "DIV_FMAS" in kinds:
         reads.append(("vcc", _NAMED["vcc"]))
+    if "M0_READ" in kinds:
+        reads.append(("M0", _NAMED["m0"]))
     return tuple(writes), tuple(reads)
+
+
+WORDS = 2
+"""Registers of data that a store has read when it is issued: more are read later (CDNA3 ISA guide, section 4.5)."""
+
+
+def _stored(name: str, one: Operation | None, form: Form | None, operands: tuple[str, ...]) -> int:
+    """Which operand is the data of a store that reads what is beyond two registers late: those of flat and global
+    instructions, and of buffers without an SGPR as offset (LLVM 22.1.8, createsVALUHazard); -1 if none is."""
+    if form is None or one is None:
+        fields = ["VDATA", "VADDR", "SRSRC", "SOFFSET"] if name.startswith("tbuffer_store") else []
+    else:
+        fields = [use.field for use in form.operands] if "store" in one.flags and one.unit in ("flat", "mubuf") else []
+    offset = fields.index("SOFFSET") if "SOFFSET" in fields else len(operands)
+    if any(_SCALARS.search(text.lower()) for text in operands[offset : offset + 1]):
+        return -1
+    return next((at for at, field in enumerate(fields) if field in ("DATA", "VDATA")), -1)
+
+
+def _reads_m0(one: Operation | None, form: Form | None, gds: bool) -> bool:
+    """Whether M0 must have been written before: of instructions that say so, but ds_append and ds_consume, and of
+    accesses to GDS (LLVM 22.1.8, checkReadM0Hazards)."""
+    if one is None or form is None:
+        return False
+    if one.unit == "ds" and (gds or {"load", "store"} <= one.flags):
+        return gds
+    return "m0" in form.reads and "m0" not in form.writes
+
+
+def _m0_kinds(one: Operation | None) -> set[str]:
+    """The kinds of a vector instruction that reads M0: loads to LDS are VALU instructions to LLVM."""
+    return {"M0_READ", "TO_LDS"} if one is not None and one.unit in ("flat", "mubuf") else {"M0_READ"}
+
+
+def _keeps_part(flags: frozenset[str], packed: bool, op_sel: int, select: str) -> bool:
+    """Whether a result is moved within its register and the rest is kept: the upper half of OP_SEL, a byte or word of
+    SDWA, one byte of FP8 (LLVM 22.1.8, getDstSelForwardingOperand).
+
+    Args:
+        op_sel: bit 3 is the destination's, of bytes bit 2 too. select: dst_sel, "" if there is none.
+    """
+    bits = 12 if "byte" in flags else 8
+    return "part" in flags or (not packed and bool(op_sel & bits)) or select not in ("", "dword")
+
+
+def _more_kinds(one: Operation | None, form: Form | None, statement: Statement, entry: Entry) -> frozenset[str]:
+    """The kinds that modifiers and single operands give. From RDNA3 on OP_SEL is the half that an operand names."""
+    flags, kinds = statement.modifiers, set()
+    direct = any("lds_direct" in text.lower() for text in statement.operands)
+    if direct or _reads_m0(one, form, "gds" in flags):
+        kinds |= _m0_kinds(one)
+    selects = ("op_sel" in flags or "dst_sel" in flags) and entry.architecture.family.blocks
+    if one is None or form is None or not selects:
+        return frozenset(kinds)
+    bits = [bit.strip() for bit in flags.get("op_sel", "").strip("[]").split(",") if bit.strip()]
+    sources = sum(not use.destination and not use.number for use in form.operands)
+    places = [*range(len(bits))]
+    places[-1:] = [3] if len(bits) > sources else places[-1:]
+    op_sel = sum(1 << place for place, bit in zip(places, bits) if bit == "1")
+    if _keeps_part(one.flags, form.format.startswith("vop3p"), op_sel, flags.get("dst_sel", "").lower()):
+        kinds.add("PART")
+    return frozenset(kinds)
+
+
+def _scalar_operands(
+    name: str, statement: Statement, arch: str
+) -> tuple[Form | None, list[tuple[str, tuple[RegisterRange, ...]]], int]:
+    """Of a scalar instruction its form, its operands with how they are accessed, and the hardware register that it
+    names (-1: none)."""
+    one, form, hardware = operation_of(name, arch), _form_of(statement, arch), -1
+    operands = [(access, scalar_registers(text)) for access, text in zip(accesses(statement, arch), statement.operands)]
+    if one is not None and form is not None and "hwreg" in one.flags:
+        named = _HARDWARE.search(statement.text)
+        texts = [named[1]] if named else [text for use, text in zip(form.operands, statement.operands) if use.number]
+        with suppress(IndexError, Error):
+            hardware = style_value("hwreg", texts[0], FAMILY_OF[_targets(arch)[0]][0], {}) & 63
+    return form, operands, hardware
+
+
+def _scalar_effects(
+    use: RegisterUse,
+    one: Operation | None,
+    form: Form | None,
+    operands: list[tuple[str, tuple[RegisterRange, ...]]],
+    hardware: int,
+) -> RegisterUse:
+    """A scalar instruction with what it does to M0 and to hardware registers."""
+    kinds, written, read = set(use.kinds), [], []
+    if any(access == "w" and _NAMED["m0"] in spans for access, spans in operands) or (form and "m0" in form.writes):
+        kinds.add("M0_WRITE")
+        written.append(_NAMED["m0"])
+    if _reads_m0(one, form, False):
+        kinds.add("M0_READ")
+        read.append(("M0", _NAMED["m0"]))
+    if one is not None and "from_trap" in one.flags:
+        kinds.add("RFE")
+        hardware = TRAPSTS
+    elif hardware >= 0:
+        sets = form is not None and not any(operand.destination for operand in form.operands)
+        kinds.add("SETREG" if sets else "GETREG")
+        written += [RegisterRange("hwreg", hardware, 1)] * sets
+    if hardware >= 0:
+        read.append(("hwreg", RegisterRange("hwreg", hardware, 1)))
+    if not written and not read:
+        return use
+    return use._replace(kinds=frozenset(kinds), scalars_written=tuple(written), scalars_read=tuple(read))
 
 
 # --- decoded instructions ---
 
 _PRESERVE = 2  # SDWA's dst_unused: the other bits are kept
+DWORD = 6  # SDWA's dst_sel: all of the register
 
 
 def decoded_use(instruction: DecodedInstruction, entry: Entry) -> RegisterUse:
@@ -330,25 +470,52 @@ def _decoded_half(instruction: DecodedInstruction, entry: Entry) -> RegisterUse:
     name, row = instruction.name, instruction.form
     assert isinstance(row, Row)
     if not row.flags.isdisjoint(("salu", "smem")):
-        return _decoded_scalar(instruction)
+        spans = [(access, _scalar_span(operand)) for access, operand in _accessed(instruction)]
+        one = operation_of(name, entry.architecture.name)
+        hardware = int(instruction.modifiers["simm16"]) & 63 if "hwreg" in row.flags else -1
+        return _scalar_effects(_decoded_scalar(instruction), one, form_of_row(row), spans, hardware)
     if row.instruction is not None:
         return _decoded_matrix(instruction, entry)
     operands = [(access, span) for access, operand in _accessed(instruction) for span in _span(operand)]
     if SCALE_PREFIX in name:
-        kinds = frozenset({"MFMA", "XDL"} if name.startswith("v_mfma") else ())
+        kinds = frozenset({"MFMA", "XDL"} if entry.architecture.family.blocks else ())
         return RegisterUse(kinds, 0, name, (), tuple(("scale", span) for _, span in operands), False, True, 1)
-    form = form_of_row(instruction.form)
+    form, one = form_of_row(instruction.form), operation_of(name, entry.architecture.name)
     kinds = _kinds(name, entry.architecture.name)
     kinds |= {"DPP"} if form.lanes_kept else set()
+    kinds |= _decoded_kinds(instruction, row, one, entry)
+    stored = _stored(name, one, form, tuple([_text(operand) for _, operand in _accessed(instruction)]))
     roles = ("", "A", "B", "C") if "DOT" in kinds else ()
     writes = tuple(span for access, span in operands if "w" in access)
     reads: list[tuple[str, RegisterRange]] = []
     for number, (access, operand) in enumerate(_accessed(instruction)):
         role = roles[number] if 0 < number < len(roles) else "C" if number == 0 and roles else "other"
+        role = "data" if number == stored and getattr(operand, "count", 0) > WORDS else role
         reads += [(role, span) for span in _span(operand) if "r" in access]
     scalars = [(access, _scalar_span(operand)) for access, operand in _accessed(instruction)]
     execs = "exec" in form.writes
     return RegisterUse(kinds, 0, name, writes, tuple(reads), execs, "VALU" in kinds, 1, *_scalars(kinds, scalars))
+
+
+def _text(operand: object) -> str:
+    return register_text(operand) if isinstance(operand, RegisterOperand) else ""
+
+
+def _decoded_kinds(instruction: DecodedInstruction, row: Row, one: Operation | None, entry: Entry) -> set[str]:
+    """The kinds that modifiers and single operands give: as `_more_kinds`."""
+    modifiers, kinds = instruction.modifiers, set()
+    direct = any(getattr(source, "file", "") == "lds_direct" for source in instruction.sources)
+    if direct or _reads_m0(one, form_of_row(row), bool(modifiers.get("gds"))):
+        kinds |= _m0_kinds(one)
+    select = "dword" if modifiers.get("dst_sel", DWORD) == DWORD else "part"
+    packed = instruction.encoding.startswith("vop3p")
+    if (
+        one is not None
+        and entry.architecture.family.blocks
+        and _keeps_part(one.flags, packed, int(modifiers.get("op_sel", 0)), select)
+    ):
+        kinds.add("PART")
+    return kinds
 
 
 def _decoded_scalar(instruction: DecodedInstruction) -> RegisterUse:
@@ -468,13 +635,16 @@ def _targets(arch: str) -> tuple[str, ...]:
     return tuple(sorted(FAMILY_OF, key=unlike))
 
 
+def untabled(name: str) -> Untabled:
+    """What is known of an instruction that the tables leave out."""
+    return next((one for start, one in UNTABLED.items() if name.startswith(start)), _NONE)
+
+
 @lru_cache(maxsize=16384)
 def _kinds(name: str, arch: str) -> frozenset[str]:
     one = operation_of(name, arch)
-    if name.startswith(LDS_DIRECT):
-        return frozenset({"LDS_DIRECT"})
     if one is None:
-        return frozenset(next((kinds for start, kinds in OTHERS.items() if name.startswith(start)), "").split())
+        return untabled(name).kinds
     if one.vector_memory:
         return frozenset({"MEM"} if one.unit == "ds" else {"MEM", "VMEM"})
     if "valu" not in one.flags:
@@ -503,7 +673,8 @@ def accesses(statement: Statement, arch: str) -> tuple[str, ...]:
     if one is None or not one.forms:
         stored = name.startswith("exp") or any(word in name for word in ("_store", "_atomic", "tensor_"))
         return (*("r" if stored else "w",), *["r"] * (count - 1))[:count]
-    form = one.forms[0] if len(one.forms) == 1 else max(one.forms, key=lambda form: _fits(form, statement))
+    form = _form_of(statement, arch)
+    assert form is not None
     found = [*(operand.access for operand in form.operands), *["r"] * count][:count]
     if "relative" in one.flags:
         found[0] = "rw"
@@ -511,17 +682,31 @@ def accesses(statement: Statement, arch: str) -> tuple[str, ...]:
     return tuple("rw" if access == "w" and kept else access for access in found)
 
 
+def _form_of(statement: Statement, arch: str) -> Form | None:
+    """The form of its operation that a statement is written by; None of what no table has."""
+    one = operation_of(_bare(statement.mnemonic), arch)
+    if one is None or not one.forms:
+        return None
+    return one.forms[0] if len(one.forms) == 1 else max(one.forms, key=lambda form: _fits(form, statement))
+
+
 def _dpp(flags: Mapping[str, str]) -> bool:
     return bool(flags) and any(flag.startswith(DPP) for flag in flags)
 
 
-def _fits(form: Form, statement: Statement) -> tuple[bool, bool, bool, bool]:
-    """Whether a form has as many operands, vector registers where they are, has DPP, and returns what it changes in
-    memory, as the statement does."""
+def _fits(form: Form, statement: Statement) -> tuple[bool, bool, bool, bool, bool]:
+    """Whether a form has as many operands, vector registers where they are, has DPP, returns what it changes in memory,
+    and loads to LDS, as the statement does."""
     flags, operands = statement.modifiers, statement.operands
     vectors = all(operand.kind[:1] not in _SCALAR or not vector_registers(text)
                   for operand, text in zip(form.operands, operands))  # fmt: skip
     hint = flags.get("th", "").lower()
     stated = {"glc": "glc" in flags, "sc0": "sc0" in flags, "th": "return" in hint or hint[-1:] in _ODD}
     returns = all(form.implied.get(name, value) == value for name, value in stated.items())
-    return len(form.operands) == len(operands), vectors, form.lanes_kept == _dpp(flags), returns
+    return (
+        len(form.operands) == len(operands),
+        vectors,
+        form.lanes_kept == _dpp(flags),
+        returns,
+        bool(form.implied.get("lds")) == ("lds" in flags),
+    )

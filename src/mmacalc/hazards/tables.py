@@ -13,7 +13,10 @@ Kinds: XDL (every MFMA and SMFMAC but those of f64 and f32 inputs), SGEMM (f32 i
 MFMA (all of them); WMMA, SWMMAC, WMMA_F32 (16x16x4 f32); VALU, DOT, TRANS, FMA64, ACC_READ, ACC_WRITE, PERMLANE_SWAP
 (each a VALU); WMMA_32 and SWMMAC_32 (those of 32 cycles), WMMA_F64; MEM (buffer, image, global, flat, scratch, LDS);
 EXP; WAIT_VDST (lds_direct_load and lds_param_load whose wait_vdst is not 0) and WAIT_VDST_1 to WAIT_VDST_15;
-VA_VDST (s_waitcnt_depctr with va_vdst(0)); EXEC_64 (a scalar instruction that writes all of EXEC, as in wave64).
+VA_VDST (s_waitcnt_depctr with va_vdst(0)); EXEC_64 (a scalar instruction that writes all of EXEC, as in wave64);
+SETREG, GETREG, RFE (s_setreg, s_getreg, s_rfe_b64); M0_WRITE (a scalar instruction that writes M0) and M0_READ (what
+reads it when it is issued: messages, loads to LDS, s_movrels ...); PART (a VALU whose result is moved within its
+register: the upper half by OP_SEL, a byte or word of SDWA); TO_LDS (a load to LDS by a buffer or global instruction).
 
 LLVM's numbers are those of LLVM 22.1.8, confirmed by letting llc insert the nops (tests/test_waits_llvm.py).
 Those of LLVM 24.0.0git are what the code generator in the wheel of Triton 3.9.0 inserts (hazards_24.tsv.gz).
@@ -85,6 +88,7 @@ _908, _90A, _VALU = "checkMAIHazards908", "checkMAIHazards90A", "checkMAIVALUHaz
 _TRANS = "fixVALUTransCoexecutionHazards"
 _PERMLANE, _DPP = "checkPermlaneHazards", "checkDPPHazards"
 _VDEC = "checkVALUHazards, hasVDecCoExecHazard"
+_PART, _STORED = "checkVALUHazards, hasDstSelForwardingHazard", "checkVALUHazards, has12DWordStoreHazard"
 _LDST, _COEXEC, _WMMA = "checkMAILdStHazards", "checkWMMACoexecutionHazards", "fixWMMAHazards"
 
 # Hazards without a matrix instruction, of all generations before gfx10.
@@ -96,6 +100,10 @@ _LLVM_SCALAR = (
     ("VALU", "LANE_SELECT", "lane select", 4, "checkRWLaneHazards"),
     ("VALU", "VMEM", "scalar read", 5, "checkVMEMHazards"),
     ("VALU", "VMEM", "EXEC", 5, "checkVMEMHazards"),
+    ("MEM", "VALU MFMA", "write data", 1, _STORED),
+    ("SETREG", "GETREG SETREG", "hwreg", 2, "checkGetRegHazards, checkSetRegHazards"),
+    ("SETREG", "RFE", "hwreg", 1, "checkRFEHazards"),
+    ("M0_WRITE", "M0_READ", "M0", 1, "checkReadM0Hazards"),
 )
 
 # --- gfx908: accumulators are in AccVGPRs, which only MFMA and v_accvgpr_* touch. Lengths 2, 8, 16 ---
@@ -134,10 +142,13 @@ _LLVM_VALU = (
 # gfx942 and gfx950: results of transcendental instructions, of SGPRs and of EXEC are not forwarded.
 _LLVM_SCALAR_GFX940 = (
     *_LLVM_SCALAR,
-    ("TRANS", "VALU-TRANS", "read", 1, "checkVALUHazards, hasTransForwardingHazard"),
+    ("TRANS", "VALU-TRANS TO_LDS", "read", 1, "checkVALUHazards, hasTransForwardingHazard"),
     ("VALU", "VALU", "scalar read", 2, _VDEC),
     ("VALU", "READ_LANE", "read", 1, _VDEC),
     ("VALU", "LANE", "EXEC", 4, _VDEC),
+    ("MEM", "VALU MFMA", "write data", 2, _STORED),
+    ("PART", "VALU MFMA TO_LDS", "part read", 1, _PART),
+    ("PART", "VALU MFMA", "part write", 1, _PART),
 )
 
 # --- gfx90a. Lengths 2, 8, 16 ---

@@ -14,7 +14,7 @@ from ..asm.tables import FAMILY_OF, covered
 from ..asm.tokens import integer
 from ..base.errors import Error
 from ..base.records import TupleRecord
-from .register_use import accesses, operation_of
+from .register_use import accesses, operation_of, untabled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,11 +34,8 @@ _NAMED = {"flat_scratch": 2048 + 144, "xnack_mask": 2048 + 146, "vcc": 2048 + 10
 _LAST = 2048 + 151
 EXEC = frozenset(range(2 * _NAMED["exec"], 2 * _NAMED["exec"] + 4))
 _SUFFIX = re.compile(r"_(?:e64_dpp|e32|e64|dpp|sdwa)$")
-_DIRECT = ("lds_direct_load", "lds_param_load", "ds_direct_load", "ds_param_load")
 _FORMS = {"buffer": "memory", "global": "memory", "scratch": "memory", "flat": "flat", "ds": "lds", "smem": "scalar",
           "tensor": "tensor"}  # fmt: skip
-_BEGINNINGS = {"image_bvh": "bvh", "image_sample": "sample", "image_gather": "sample", "image_msaa": "sample",
-               "image_": "memory", "tbuffer_": "memory", "export": "export", "exp": "export"}  # fmt: skip
 
 
 class Touched(TupleRecord):
@@ -94,10 +91,8 @@ def _form(statement: Statement, name: str, one: Operation, target: str) -> Form 
 
 def _kind(statement: Statement, name: str, one: Operation | None, found: Form | None, returns: bool) -> str:
     """The kind of a memory access, "" if it is none."""
-    if name.startswith(_DIRECT):
-        return "direct"
     if one is None or found is None:
-        form = next((form for begin, form in _BEGINNINGS.items() if name.startswith(begin)), "")
+        form = untabled(name).access
         flags: frozenset[str] = frozenset()
     else:
         form, flags = _FORMS.get(found.format.partition(":")[0], ""), one.flags

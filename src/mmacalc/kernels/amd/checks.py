@@ -13,12 +13,14 @@ import numpy as np
 from ...asm.decoder import text
 from ...base.errors import counted
 from ...base.records import TupleRecord
+from ...hazards.lint import SCHED_MODE
 from ...hazards.recognizer import recognizer_for
 from ...hazards.register_use import entry_of
 from ..device.findings import KernelFinding, Stop, lanes_text
 from ..device.memory import octets_of
 from ..device.races import UNWAITED
 from ..device.traffic import KNOWN, PERIOD
+from .control import hardware_field
 from .counters import Landing
 from .state import register_name
 
@@ -497,10 +499,6 @@ class Unread:
             tally.note(entry_at(tally, "never read", program.instructions[address], f"writes {what}", 1))
 
 
-SCHED_MODE = 26
-"""The hardware register whose value 2 is expert scheduling (gfx12)."""
-
-
 def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
     """Enter the places where executed instructions come too early after others: matrix instructions, and before gfx10
     also those that write what DPP, lanes and addresses are read from.
@@ -542,7 +540,8 @@ def instructions_of(kernel: Kernel, program: Program) -> list[DecodedInstruction
 
 def _is_expert(instruction: DecodedInstruction) -> bool:
     """Whether an instruction sets the mode of scheduling, other than to 0."""
-    if not instruction.name.startswith("s_setreg_") or int(instruction.modifiers["simm16"]) & 63 != SCHED_MODE:
+    setting = instruction.name in ("s_setreg_b32", "s_setreg_imm32_b32")
+    if not setting or hardware_field(instruction)[0] != SCHED_MODE:
         return False
     return not (instruction.sources and getattr(instruction.sources[0], "bits", 1) == 0)
 

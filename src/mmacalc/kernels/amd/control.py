@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Run = Callable[[Group], None]
     Compile = Callable[[DecodedInstruction, MachineTarget], Run]
 
-__all__ = ["CODE_BASE", "CONTROL", "ENDS_BLOCK", "NOTHING", "control_step"]
+__all__ = ["CODE_BASE", "CONTROL", "ENDS_BLOCK", "NOTHING", "control_step", "hardware_field"]
 
 CODE_BASE = BASE
 """The address at which the code object lies."""
@@ -230,7 +230,7 @@ def _returning(goes: Compile) -> Compile:
 # --- the mode and other hardware registers ---
 
 
-def _field(instruction: DecodedInstruction) -> tuple[str, int, int]:
+def hardware_field(instruction: DecodedInstruction) -> tuple[str, int, int]:
     """The name of the hardware register that SIMM16 names, and the first bit and number of bits of it."""
     simm = int(instruction.modifiers["simm16"])
     return hardware_register(simm & 63, instruction.form.family), simm >> 6 & 31, (simm >> 11) + 1  # type: ignore[attr-defined]
@@ -242,7 +242,7 @@ def _set_register(instruction: DecodedInstruction, target: MachineTarget) -> Run
     Raises:
         Error: another register.
     """
-    register, first, bits = _field(instruction)
+    register, first, bits = hardware_field(instruction)
     read = raw_reader(instruction.sources[-1])
     if register in SCHEDULING:
         return lambda group: None
@@ -269,7 +269,7 @@ def _get_register(instruction: DecodedInstruction, target: MachineTarget) -> Run
     Raises:
         Error: another register, of which AMD documents no value that a launch here could know.
     """
-    register, first, bits = _field(instruction)
+    register, first, bits = hardware_field(instruction)
     row = scalar_row(instruction.destinations[0])
     known = register in (*MODES, *CLOCKS, *PLACES) or (register == CLUSTER and first >= 6 and first + bits <= 10)
     if not known:
@@ -343,7 +343,7 @@ def _trap(instruction: DecodedInstruction, target: MachineTarget) -> Run:
     return run
 
 
-CONTROL: dict[str, Callable[[DecodedInstruction, MachineTarget], Run]] = {
+_ENDING: dict[str, Compile] = {
     "s_branch": _branch,
     **{f"s_cbranch_{name}": _conditional for name in _CONDITIONS},
     "s_endpgm": _end,
@@ -351,9 +351,6 @@ CONTROL: dict[str, Callable[[DecodedInstruction, MachineTarget], Run]] = {
     "s_barrier": _barrier(True, True),
     "s_barrier_signal": _barrier(True, False),
     "s_barrier_wait": _barrier(False, True),
-    **dict.fromkeys(WAITS, _wait),
-    "s_getpc_b64": _get_pc,
-    "s_get_pc_i64": _get_pc,
     "s_setpc_b64": _set_pc,
     "s_set_pc_i64": _set_pc,
     "s_swappc_b64": _returning(_set_pc),
@@ -361,6 +358,14 @@ CONTROL: dict[str, Callable[[DecodedInstruction, MachineTarget], Run]] = {
     "s_call_b64": _returning(_branch),
     "s_call_i64": _returning(_branch),
     "s_setreg_b32": _set_register,
+    "s_trap": _trap,
+    "s_setvskip": _skip,
+}
+CONTROL: dict[str, Compile] = {
+    **_ENDING,
+    **dict.fromkeys(WAITS, _wait),
+    "s_getpc_b64": _get_pc,
+    "s_get_pc_i64": _get_pc,
     "s_setreg_imm32_b32": _set_register,
     "s_getreg_b32": _get_register,
     "s_round_mode": _mode(0),
@@ -369,14 +374,9 @@ CONTROL: dict[str, Callable[[DecodedInstruction, MachineTarget], Run]] = {
     "s_memrealtime": _clock,
     "s_get_shader_cycles_u64": _clock,
     "s_sendmsg_rtn_b64": _answer,
-    "s_trap": _trap,
-    "s_setvskip": _skip,
     **INDEX_MODE,
 }
-ENDS_BLOCK = frozenset(
-    name for name in CONTROL if name.startswith(("s_branch", "s_cbranch", "s_endpgm", "s_barrier", "s_set_pc",
-                                                 "s_setpc", "s_swap", "s_call", "s_trap", "s_setreg_b32", "s_setvskip"))
-)  # fmt: skip
+ENDS_BLOCK = frozenset(_ENDING)
 
 
 def control_step(instruction: DecodedInstruction, target: MachineTarget) -> Run | None:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...asm.tables import flags_of
 from ...base.records import TupleRecord
 from ...hazards.memory_counters import COUNTERS, MOST, sequence_of
 from .state import EXEC, SCALARS
@@ -228,7 +229,6 @@ class Counters:
 
 COUNTER = "xcnt"
 UNTRACKED = ("", "lds", "async")
-DRAINS = ("s_branch", "s_cbranch", "s_call", "s_set_pc", "s_swap_pc", "s_barrier", "s_sendmsg", "s_endpgm")
 
 
 class Translation(TupleRecord):
@@ -259,7 +259,7 @@ class Translations:
         """The last access whose registers an instruction overwrites too early; it counts as translated then."""
         if not self.pending:
             return None
-        if step.instruction.name.startswith(DRAINS):
+        if "waits_xcnt" in flags_of(step.instruction.name):
             self._end(group, self.issued, lambda one: True)
             return None
         vector = step.count not in ("scalar", *UNTRACKED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...asm.decoded import RegisterOperand
 from ...asm.decoder import decode
+from ...asm.tables import flags_of
 from ...base.errors import Error
 from ...base.records import Cache
 from ...hazards.lint import missing_states
@@ -44,8 +45,8 @@ LOW_FROM_LOW = ("v_mad_u64_u32", "v_mad_i64_i32", "v_mad_co_", "v_mad_nc_", "v_l
 # Results that leave a part of their register as it is. Which part is defined is not followed: one part is enough.
 PARTIAL = ("v_fma_mixlo_", "v_fma_mixhi_", "v_mad_mixlo_", "v_mad_mixhi_", "v_cvt_pk_fp8_", "v_cvt_pk_bf8_",
            "v_cvt_sr_", "v_cvt_scalef32_")  # fmt: skip
-VECTOR = ("v_", "ds_", "buffer_", "tbuffer_", "global_", "flat_", "scratch_")
-LANE_READS = ("v_readfirstlane_b32", "v_readlane_b32", "v_writelane_b32")
+_SCALAR = frozenset(("salu", "smem"))
+_BY_LANE = frozenset(("read_lane", "lane_select"))
 _IMPLICIT = {"vccz": (VCC, VCC + 1), "vccnz": (VCC, VCC + 1), "execz": (EXEC, EXEC + 1), "execnz": (EXEC, EXEC + 1),
              "scc0": (SCC,), "scc1": (SCC,)}  # fmt: skip
 
@@ -114,7 +115,7 @@ class Step:
             self._memory(target)
         self.touched = self.reads | self.writes
         self.uses = frozenset() if instruction.name in NOTHING else self.reads - _kept(instruction)
-        self.vector = instruction.name.startswith(VECTOR)
+        self.vector = _SCALAR.isdisjoint(flags_of(instruction.name))
         moves = self.kind in ("arithmetic", "lane") and all(moves_bits(half.name) for half in halves)
         self.bitwise = moves or self.kind == "cross"
         self.equality = self.kind == "arithmetic" and is_equality(instruction)
@@ -172,7 +173,7 @@ class Step:
 
     def _executor(self, instruction: DecodedInstruction, target: MachineTarget) -> tuple[str, Callable[[Group], None]]:
         name = instruction.name
-        if (inst := target.matrix_instruction(name)) is not None:
+        if (inst := target.matrix_instruction(instruction)) is not None:
             self.matrix = inst
             return "matrix", matrix_step(instruction, inst, target)
         if (control := control_step(instruction, target)) is not None:
@@ -180,7 +181,7 @@ class Step:
         if name in CROSS_LANE:
             if name.startswith("ds_"):
                 self.count = "lds"
-            return "lane" if name in LANE_READS else "cross", CROSS_LANE[name](instruction, target)
+            return "cross" if _BY_LANE.isdisjoint(flags_of(name)) else "lane", CROSS_LANE[name](instruction, target)
         if (access := transposing_access(name, target) or access_of(name)) is not None:
             self.access = access
             return "memory", memory_step(instruction, access, target)

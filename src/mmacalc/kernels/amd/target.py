@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from ...asm.rows import Row
 from ...base.errors import Error
 from ...catalog import entry
 from .operations.conversions import CONVERSIONS, float8_rows
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ...asm.decoded import DecodedInstruction
     from ...model import Architecture, Instruction
 
-    Row = tuple[tuple[str, ...], tuple[str, ...], Callable[..., Any]]
+    Operation = tuple[tuple[str, ...], tuple[str, ...], Callable[..., Any]]
 
 __all__ = ["PRIVATE_BASE", "SCRATCH_RESOURCE", "SHARED_BASE", "UNKNOWN", "MachineTarget"]
 
@@ -75,20 +77,19 @@ class MachineTarget:
         """Whether the table has a row for an instruction."""
         return name in self._rows
 
-    def row(self, name: str) -> Row:
+    def row(self, name: str) -> Operation:
         """The types of an instruction's sources and results, and its function."""
         return self._rows[name]
 
-    def matrix_instruction(self, name: str) -> Instruction | None:
-        """The matrix instruction of a mnemonic."""
-        if not name.startswith(("v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_")) or name in UNKNOWN:
-            return None
-        return self._entry.instruction(name)
+    def matrix_instruction(self, instruction: DecodedInstruction) -> Instruction | None:
+        """The target's record of a matrix instruction; None of another."""
+        row = instruction.form
+        return self._entry.instruction(instruction.name) if isinstance(row, Row) and row.instruction else None
 
 
 @lru_cache(maxsize=8)
-def _table(formats: tuple[tuple[str, str], ...]) -> dict[str, Row]:
-    rows: dict[str, Row] = {}
+def _table(formats: tuple[tuple[str, str], ...]) -> dict[str, Operation]:
+    rows: dict[str, Operation] = {}
     for table in (INTEGERS, DIFFERENCES, LOOKUPS, SCALARS, FLOATS, CONVERSIONS, float8_rows(dict(formats))):
         for names, (signature, function) in table.items():
             sources, _, results = signature.partition("->")
