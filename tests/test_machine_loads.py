@@ -198,7 +198,7 @@ def test_a_load_into_lds_from_outside_every_buffer_is_named_as_it_is_written(tmp
         ("gfx942", "global_load_lds_dword %1, off", r"v\[\d+:\d+\], off"),
     ):
         source = f"""extern "C" __attribute__((global)) void far(int *x) {{
-            asm volatile("s_mov_b32 m0, 0\\n {line}" :: "v"(0), "v"(x + 100000000)); }}"""
+            asm volatile("s_mov_b32 m0, 0\\n s_nop 0\\n {line}" :: "v"(0), "v"(x + 100000000)); }}"""
         kernel = mmacalc.load(compiled(source, target, tmp_path / "far.hsaco", None, ["-O2"]))["far"]
         with pytest.raises(mmacalc.Error, match=rf"{line.split()[0]} {shown}\): it loads \d+ bytes"):
             mmacalc.launch(kernel, 1, 64, np.zeros(64, np.int32))
