@@ -101,7 +101,8 @@ def test_setvskip_skips_vector_instructions_until_it_is_cleared(run):
 @pytest.mark.parametrize(("target", "omod", "number"), [
     ("gfx942", "", 3.0), ("gfx942", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0\n", 3.0),
     ("gfx942", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 6), 0x20\n", 3.0),
-    ("gfx942", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 9, 1), 0\ns_nop 1\ns_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0\n", 6.0),
+    ("gfx942", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 9, 1), 0\ns_nop 1\n"
+     "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0\n", 6.0),
     ("gfx1200", "s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 4, 2), 0\n", 6.0),
 ])  # fmt: skip
 def test_output_modifiers_are_ignored_with_subnormal_results_and_in_ieee_mode(target, omod, number, run):
