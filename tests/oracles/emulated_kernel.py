@@ -15,6 +15,7 @@ import numpy as np
 import mmacalc
 
 RECORDED = Path(__file__).parents[1] / "data" / "ptx" / "generated.zip"
+ATTENTION = RECORDED.with_name("attention.zip")
 OLDEST = 75
 """The first target that nvcc 13 compiles for; its PTX has the instructions of those before."""
 
@@ -24,21 +25,21 @@ def code_of(source):
     return re.sub(r"[ \t]*//[^\n]*", "", source)
 
 
-def ptx_of(source, target, folder):
+def ptx_of(source, target, folder, recorded=RECORDED):
     """The PTX of a CUDA source: recorded, or by nvcc if that is to be recorded."""
     number = int(re.search(r"\d+", target)[0])
     target = f"sm_{OLDEST}" if number < OLDEST else target
     whole, name = (
         f"{target}_{hashlib.sha256(text.encode()).hexdigest()[:16]}.ptx" for text in (source, code_of(source))
     )
-    with zipfile.ZipFile(RECORDED) as archive:
+    with zipfile.ZipFile(recorded) as archive:
         for known in {whole, name}.intersection(archive.namelist()):
             return archive.read(known).decode()
     assert os.environ.get("RECORD_PTX"), "the source is not the one whose PTX is recorded: see RECORD_PTX"
     (folder / "kernel.cu").write_text(source)
     subprocess.run(["nvcc", "-ptx", f"-arch={target}", "kernel.cu"], cwd=folder, check=True)
     text = re.sub(r"^//.*\n", "", (folder / "kernel.ptx").read_text(), flags=re.M)
-    with zipfile.ZipFile(RECORDED, "a", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with zipfile.ZipFile(recorded, "a", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         archive.writestr(zipfile.ZipInfo(name, (2026, 11, 1, 0, 0, 0)), text, zipfile.ZIP_DEFLATED, 9)
     return text
 

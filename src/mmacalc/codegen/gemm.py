@@ -34,7 +34,12 @@ if TYPE_CHECKING:
     from .epilogue import Epilogue
     from .fragments import Fragment
 
-__all__ = ["SCALED_K", "VECTOR", "Piece", "Plan", "Turn", "lost_cycles", "pieces", "plan", "transposing", "writes"]
+    Access = tuple[tuple[tuple[int, int], ...], int]
+
+__all__ = [
+    "SCALED_K", "VECTOR", "Piece", "Plan", "Turn", "best_swizzle", "held_k", "kpack_of", "lost_cycles", "pieces",
+    "plan", "transposing", "turns_of", "writes",
+]  # fmt: skip
 
 VECTOR = 16  # bytes of a lane's access
 SCALED_K = 32  # k that share a scale
@@ -202,7 +207,7 @@ def plan(
     swapped = inst.m == inst.n and (formats[0] == formats[1] or bool(inst.choices))
     if swapped and inst.choices:
         fields = _exchanged(inst, fields)
-    kpack = _kpack(inst, size, fields)
+    kpack = kpack_of(inst, size, fields)
     bits = max(form.bits for form in formats)
     least = inst.k * kpack
     row_bytes = DEPTH_BYTES * (2 if inst.architecture.targets[0] == "gfx950" else 1)
@@ -273,8 +278,9 @@ def _exchanged(inst: Instruction, fields: Mapping[str, int]) -> dict[str, int]:
     return {pairs.get(name, name): value for name, value in fields.items()}
 
 
-def _kpack(inst: Instruction, wave: int, fields: Mapping[str, int]) -> int:
+def kpack_of(inst: Instruction, wave: int, fields: Mapping[str, int] | None = None) -> int:
     """How many instructions' k a lane reads at once: enough for 16 bytes where memory has less of one instruction."""
+    fields = fields or {}
     found = fragment(inst.operand("A", wave, **fields))
     if _run_bytes(found, "row") >= VECTOR:
         return 1
@@ -384,6 +390,33 @@ def pieces(operand: Operand, side: Side, kpack: int) -> tuple[Piece, ...]:
     )  # fmt: skip
 
 
+def held_k(operand: Operand, kpack: int) -> tuple[int, ...]:
+    """The k that stand at each k of `kpack` instructions, as `pieces` reads them: relabelled where it does so.
+
+    >>> import mmacalc
+    >>> held_k(mmacalc.instruction("gfx942", "v_mfma_f32_32x32x8_f16").operand("A"), 2)
+    (0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15)
+    """
+    found, k = fragment(operand), operand.instruction.k
+    inner = "column" if operand.name == "A" else "row"
+    packed = kpack > 1 or _run_bytes(found, "row" if operand.name == "A" else "col") < VECTOR
+    if not packed or transposing(operand, kpack):
+        return tuple(range(k * kpack))
+    held, weight = [0] * (k * kpack), len(found.items) * kpack
+    groups = []
+    for digit in sorted((each for each in found.digits if getattr(each, inner)), key=lambda one: getattr(one, inner)):
+        groups.append((weight, digit))
+        weight *= digit.size
+    for lane in range(operand.wave):
+        values = _digits(found, lane)
+        start = sum(each * values[digit.name] for each, digit in groups)
+        for part in range(kpack):
+            for at, item in enumerate(found.items):
+                natural = part * k + _weighted(found, inner, values) + getattr(item, inner)
+                held[natural] = start + part * len(found.items) + at
+    return tuple(held)
+
+
 def _digits(found: Fragment, lane: int) -> dict[str, int]:
     return {digit.name: lane // digit.divisor % digit.size for digit in found.digits}
 
@@ -438,11 +471,26 @@ def turned_place(side: Side, turn: Turn, at: int) -> tuple[int, int]:
 def _best(operand: Operand, side: Side, kpack: int, threads: int) -> tuple[Swizzle, Turn | None]:
     """The smallest swizzle without bank conflicts, and the order of a transposing side's threads; with the fewest where
     none has none."""
-    reads = pieces(operand, side, kpack)
-    turns = [turn_of(side, threads, lanes) for lanes in (4, 2, 8, 1)] if side.turned else [None]
+    reads = [(piece.table, piece.width) for piece in pieces(operand, side, kpack)]
+    return best_swizzle(operand, side, reads, turns_of(side, threads))
+
+
+def turns_of(side: Side, threads: int) -> Sequence[Turn | None]:
+    """The ways to transpose a stage in registers; of a side that is not, one: none."""
+    return [turn_of(side, threads, lanes) for lanes in (4, 2, 8, 1)] if side.turned else [None]
+
+
+def best_swizzle(
+    operand: Operand, side: Side, reads: Sequence[Access], turns: Sequence[Turn | None]
+) -> tuple[Swizzle, Turn | None]:
+    """The smallest swizzle, and the way to transpose, with the fewest bank conflicts of a tile's reads and writes.
+
+    Args:
+        reads: of each access the (row, byte) of every lane, and its bytes.
+    """
     best: tuple[int, Swizzle, Turn | None] | None = None
     for swizzle in _swizzles(side.tile.bytes):
-        lost = lost_cycles(operand, side, [(piece.table, piece.width) for piece in reads], swizzle, "read")
+        lost = lost_cycles(operand, side, reads, swizzle, "read")
         if best is not None and lost >= best[0]:
             continue
         for turn in turns:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .gemm import Piece, Plan, Turn
     from .staging import Side
 
-__all__ = ["source"]
+__all__ = ["FLAGS", "HELPERS", "TURNED", "place_function", "source"]
 
 GROUP = 8  # rows of tiles of which blocks take all columns before they go on
 DIES = {"gfx942": 8, "gfx950": 8}  # with a cache of their own, to which blocks go in turn (MI300X, MI355X)
@@ -135,7 +135,7 @@ def _helpers(found: Plan) -> Iterator[str]:
     yield HELPERS
     yield from _block_order(found)
     for side in (found.a, found.b):
-        yield from _place(side)
+        yield from place_function(side)
     for bits in sorted({found.a.bits, found.b.bits}):
         yield from _fetch(bits, {turn.width if turn else VECTOR for side, turn in _sides(found) if side.bits == bits})
     for size in sorted({side.bits // 8 for side, turn in _sides(found) if turn and side.bits < 32}):
@@ -168,7 +168,7 @@ def _block_order(found: Plan) -> Iterator[str]:
     yield ""
 
 
-def _place(side: Side) -> Iterator[str]:
+def place_function(side: Side) -> Iterator[str]:
     """Where a byte of the tile lies in LDS."""
     letter, (bits, base, shift) = side.name.lower(), side.swizzle
     if bits:

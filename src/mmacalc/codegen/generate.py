@@ -9,8 +9,9 @@ from ..base.checks import arguments_checked, shown
 from ..base.errors import Error, did_you_mean, first_of
 from ..base.numerals import whole
 from ..base.records import TupleRecord, json_keys
-from . import cuda, gemm_cuda, gemm_hip, gemm_tcgen05, gemm_tma, gemm_wgmma, hip
+from . import attention_hip, cuda, gemm_cuda, gemm_hip, gemm_tcgen05, gemm_tma, gemm_wgmma, hip
 from . import gemm as tiled
+from .attention import attention_plan, checked_instruction, problem_of
 from .epilogue import epilogue_of
 from .fragments import chosen_lanes, fragment, group_size
 from .marks import plain
@@ -79,9 +80,12 @@ def generate(
     tile: str | Sequence[int] | None = None,
     stages: int | None = None,
     epilogue: str | None = None,
+    attention: str | Sequence[int] | None = None,
+    causal: bool = False,
     **modifiers: int | str,
 ) -> str:
-    """The source of a kernel in which one wave (warp) computes D = A B + C with one instruction, or of a whole GEMM.
+    """The source of a kernel in which one wave (warp) computes D = A B + C with one instruction, or of a whole GEMM, or
+    of attention.
 
     The operands are loaded by the instruction's layouts, one vector access for each contiguous run; the layout's
     pattern is a comment above each operand's indices. C and D lie row by row.
@@ -100,6 +104,10 @@ def generate(
             and the instruction if left out.
         epilogue: of a GEMM, what becomes of A B: words such as "alpha,beta,scale=row,bias=column,relu,to=f16":
             D = activation(alpha * scales * A B + beta * C + bias), in f32.
+        attention: "BxHxMxNxD" or (B, H, M, N, D): O = softmax(scale Q K^T) V of B batches and H heads of D elements, of
+            M queries and N keys, around an instruction of f16 or bf16 whose sums are f32 (of NVIDIA: mma.sync). B, H, M
+            and N are in the launch line; the kernel takes any. tile is then "MxN", queries and keys.
+        causal: of attention: the query m sees the keys n <= m + N - M.
         lds: A and B go through LDS (NVIDIA: shared memory, from where ldmatrix loads them; wgmma always reads B there),
             in a layout without bank conflicts.
         wave, modifiers: as for `Instruction.operand`; formats of f8f6f4, for example.
@@ -129,16 +137,22 @@ def generate(
         raise Error(
             f"{instruction.name} is an instruction of {instruction.architecture.title}: the language is {native}"
         )
+    if attention is not None:
+        others = {"gemm": gemm, "lds": lds, "stages": stages, "epilogue": epilogue, "ld": ld == "constants"}
+        others |= {"order_a": order_a != "row", "order_b": order_b != "col", **modifiers}
+        return plain(_attention(instruction, wave, attention, causal, tile, others))
     size = instruction.architecture.wave(wave)
     instruction, modifiers = instruction.with_parameters(modifiers)
     fields = instruction.resolved(modifiers)
     instruction.check_modifiers(size, fields)
+    if causal:
+        raise Error("causal is of attention: give attention, too")
     if gemm is not None:
         if lds or (modifiers and language == "cuda"):
             raise Error("a GEMM goes through LDS or shared memory by itself, and NVIDIA's has no modifiers")
         return plain(_whole(instruction, size, (order_a, order_b), _sizes(gemm), tile, stages, epilogue, modifiers))
     if tile is not None or stages is not None or epilogue is not None:
-        raise Error("tile, stages and epilogue are of a whole GEMM: give gemm, too")
+        raise Error("tile, stages and epilogue are of a whole GEMM (tile also of attention): give gemm, too")
     constants = ld == "constants"
     request = Request(instruction, size, fields, order_a, order_b, constants, language, lds)
     return plain(LANGUAGES[language](request))
@@ -172,6 +186,23 @@ def _whole(
         return gemm_wgmma.source(by_wgmma._replace(epilogue=epilogue_of(epilogue, inst)), sizes)
     by_mma = gemm_cuda.plan(inst, *orders, stages)
     return gemm_cuda.source(by_mma._replace(epilogue=epilogue_of(epilogue, inst)), sizes)
+
+
+def _attention(
+    inst: Instruction,
+    wave: int | None,
+    sizes: str | Sequence[int],
+    causal: bool,
+    tile: str | Sequence[int] | None,
+    others: Mapping[str, Any],
+) -> str:
+    """The source of an attention kernel, which none of the other options concerns."""
+    given = [name for name, value in others.items() if value not in (None, False)]
+    if given:
+        raise Error(f"attention takes causal, tile and wave: leave out {', '.join(given)}")
+    checked_instruction(inst)
+    problem = problem_of(sizes)
+    return attention_hip.source(attention_plan(inst, problem.head, causal, wave, tile), problem)
 
 
 def _sizes(gemm: str | Sequence[int]) -> tuple[int, int, int]:

@@ -8,6 +8,7 @@
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --gemm 512x512x512 --epilogue alpha,bias=column,gelu,to=bf16
     mmacalc generate -a MI355X -i v_mfma_f32_32x32x64_f8f6f4 --blgp fp4 --gemm 4096x4096x4096    A fp8, B fp4
     mmacalc generate -a B200 -i tcgen05.mma.cta_group::2.kind::f16 -m m=256 -m n=256 -m a=bf16 --gemm 4096x4096x4096
+    mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --attention 2x16x4096x4096x128 --causal    heads of 128
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --formula D          the index expressions alone
 
 One wave computes one tile: D = A B + C. --check needs clang-22, lld-22 and pyelftools for HIP, nvcc for CUDA; its
@@ -230,7 +231,7 @@ def _formula_alone(options: Options) -> None:
     """
     from ..base.errors import Error
 
-    for name in ("gemm", "lds", "tile", "stages", "epilogue", "check", "output"):
+    for name in ("gemm", "attention", "causal", "lds", "tile", "stages", "epilogue", "check", "output"):
         if getattr(options, name):
             raise Error(f"--formula prints index expressions, without a kernel: leave out --{name}, or --formula")
 
@@ -248,7 +249,8 @@ def run(options: Options) -> Reply:
         return show(options.json, "formula", IndexExpressions(found), formula_text)
     source = generate(
         inst, options.lang, options.order_a, options.order_b, options.ld, wave=options.wavefront, gemm=options.gemm,
-        lds=options.lds, tile=options.tile, stages=options.stages, epilogue=options.epilogue, **fields,
+        lds=options.lds, tile=options.tile, stages=options.stages, epilogue=options.epilogue,
+        attention=options.attention, causal=options.causal, **fields,
     )  # fmt: skip
     if options.output:
         from ..base.files import write
@@ -257,7 +259,9 @@ def run(options: Options) -> Reply:
     if options.check:
         from ..codegen.check import check
 
-        checked = check(source, inst, inst.architecture.wave(options.wavefront), single=not options.gemm)
+        checked = check(
+            source, inst, inst.architecture.wave(options.wavefront), single=not (options.gemm or options.attention)
+        )
         return show(options.json, "generate-check", checked, check_text, status=int(not checked.wanted))
     kernel = GeneratedKernel(inst, source, options.output)
     return show(options.json, "generate", kernel, text, notes=notes(kernel))
@@ -296,8 +300,13 @@ COMMAND = Command(
             help="a whole tiled GEMM kernel; it takes any sizes, the launch line has these",
         ),
         option(
+            "--attention", placeholder="BxHxMxNxD",
+            help="softmax(scale Q K^T) V: batches, heads, queries, keys of the launch line, and the size of a head",
+        ),
+        flag("--causal", help="of --attention: a query sees no later key"),
+        option(
             "--tile", placeholder="MxNxK",
-            help="of a workgroup of --gemm (default: by the target and the instruction)",
+            help="of a workgroup of --gemm (of --attention MxN; default: by the target and the instruction)",
         ),
         option(
             "--stages", placeholder="N", kind=int, help="how many tiles of A and B LDS holds (with --gemm)"

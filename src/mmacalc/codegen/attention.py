@@ -1,0 +1,272 @@
+"""The sizes of an attention kernel: softmax(scale Q K^T) V for any lengths, without the products' matrix in memory.
+
+Each workgroup takes some queries of one head and all keys, a tile of them at a time; each wave keeps its queries, the
+largest product of each, the sum of the exponentials, and its part of the result in registers (online softmax: Milakov
+and Gimelshein, arXiv:1805.02867; FlashAttention-2, Dao, arXiv:2307.08691).
+
+P = exp(S - largest) is handed from the first product to the second in registers, as `mmacalc.chain` says:
+
+    AMD       S^T = K Q^T, D of it is B of    O^T = V^T P^T     a lane has one query, so what belongs to it is its own
+    NVIDIA    S = Q K^T,   D of it is A of    O = P V           the four lanes of a group have two queries
+
+Where `chain` relabels k, the rows of K are put into LDS in that order; where elements would have to move between
+lanes they are exchanged (RDNA3), or go through LDS.
+"""
+
+from __future__ import annotations
+
+from ..base.checks import shown
+from ..base.errors import Error
+from ..base.numerals import whole
+from ..base.records import TupleRecord
+from ..chaining import chain
+from .fragments import fragment
+from .gemm import VECTOR, best_swizzle, held_k, kpack_of, lost_cycles, pieces, transposing, turns_of, writes
+from .source import kernel_name, memory_type
+from .staging import Side
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..model import Instruction
+    from .gemm import Piece, Turn
+
+__all__ = ["AttentionPlan", "Problem", "attention_plan", "checked_instruction", "problem_of", "tile_of"]
+
+WORKGROUP_QUERIES = 128
+WAVE_QUERIES = {64: 32, 32: 16}  # of a wave of so many lanes, unless the instruction has more
+KEYS = 64  # of a tile
+FEWER_KEYS = {"gfx11": 16, "gfx10": 16, "gfx120": 32}
+"""Of larger heads, where more would spill: waves have 256 registers, of which Q and O take half (on RDNA3, where both
+halves of a wave hold all of Q, three quarters)."""
+MOST_HEAD = 256
+FORMATS = ("f16", "bf16")
+
+
+class Problem(TupleRecord):
+    """The sizes of the launch line: batches, heads of Q, queries and keys; the head size is the kernel's own."""
+
+    batches: int
+    heads: int
+    queries: int
+    keys: int
+    head: int
+
+
+class AttentionPlan(TupleRecord):
+    """The sizes of an attention kernel of AMD.
+
+    head: elements of a row of Q, K, V and O; causal: whether a query sees no later key; waves: of a workgroup;
+    tiles_q: query tiles of the instruction in a wave; kpack: instructions whose k a lane reads at once; k, v: how they
+    go through LDS; v_turn: how V is transposed in registers on the way; handover: how P goes from product to product:
+    "registers", "exchange" (with the other half of the wave) or "LDS"; keys: for each row of the first product's
+    results, in groups of `unit`, the key that it has in its group.
+    """
+
+    instruction: Instruction
+    wave: int
+    head: int
+    causal: bool
+    waves: int
+    tiles_q: int
+    kpack: int
+    k: Side
+    v: Side
+    v_turn: Turn | None
+    handover: str
+    keys: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel."""
+        return f"attention_{kernel_name(self.instruction)}_{self.head}{'_causal' * self.causal}"
+
+    @property
+    def threads(self) -> int:
+        """The work-items of a workgroup."""
+        return self.waves * self.wave
+
+    @property
+    def block_m(self) -> int:
+        """The queries of a workgroup."""
+        return self.waves * self.tiles_q * self.instruction.n
+
+    @property
+    def block_n(self) -> int:
+        """The keys of a tile."""
+        return self.k.extent
+
+    @property
+    def unit(self) -> int:
+        """The keys that are permuted together."""
+        return len(self.keys)
+
+    def k_pieces(self) -> tuple[Piece, ...]:
+        """The accesses by which a lane reads K for one step."""
+        return pieces(self.instruction.operand("A", self.wave), self.k, self.kpack)
+
+    @property
+    def tile_keys(self) -> tuple[int, ...]:
+        """The key that each row of K's tile in LDS has."""
+        return tuple([row // self.unit * self.unit + self.keys[row % self.unit] for row in range(self.block_n)])
+
+
+def problem_of(given: str | Sequence[int]) -> Problem:
+    """The sizes of an attention.
+
+    Raises:
+        Error: they are not five numbers from 1 on.
+
+    >>> problem_of("2x16x4096x4096x128").head
+    128
+    """
+    parts = given.lower().split("x") if isinstance(given, str) else list(given)
+    try:
+        found = Problem(*[whole(str(part), "a size") for part in parts])
+    except (TypeError, ValueError):
+        raise Error(
+            "attention is BxHxMxNxD: batches, heads, queries, keys and the head size, such as 2x16x4096x4096x128; "
+            f"got {shown(given)}"
+        ) from None
+    if min(found) < 1 or max(found) >= 1 << 31:
+        raise Error(f"the sizes of an attention are from 1 to {(1 << 31) - 1}; got {shown(given)}")
+    return found
+
+
+def tile_of(given: str | Sequence[int] | None, default: tuple[int, int]) -> tuple[int, int]:
+    """The queries and keys of a workgroup's tile."""
+    if given is None:
+        return default
+    try:
+        parts = given.lower().split("x") if isinstance(given, str) else list(given)
+        m, n = [whole(str(part), "a size") for part in parts]
+    except (TypeError, ValueError):
+        raise Error(f"tile of an attention is MxN, queries and keys, such as 128x64; got {shown(given)}") from None
+    return m, n
+
+
+def checked_instruction(inst: Instruction) -> None:
+    """Refuse an instruction around which no attention kernel is written.
+
+    Raises:
+        Error: it is sparse, scaled, of several blocks, not of f16 or bf16, or does not add up in f32.
+    """
+    dense = not inst.sparse and not inst.scaled and inst.blocks == 1 and "wmma" not in inst.features
+    if not dense or not {"A", "B"} <= {*inst.register_operands}:
+        raise Error(
+            "attention is generated around MFMA, WMMA of AMD and mma.sync: dense, of one block, A and B in registers; "
+            f"not {inst.name}"
+        )
+    forms = [inst.format(name).name for name in "AB"]
+    if forms[0] != forms[1] or forms[0] not in FORMATS:
+        raise Error(
+            f"attention is generated for f16 and bf16; A of {inst.name} is {forms[0]} and B {forms[1]}: use an "
+            "instruction with f16 or bf16 operands"
+        )
+    if {inst.format(name).name for name in "CD"} != {"f32"}:
+        raise Error(
+            f"attention needs products in f32; C of {inst.name} is {inst.format('C').name} and D "
+            f"{inst.format('D').name}: use its sibling that adds up in f32"
+        )
+
+
+def attention_plan(
+    inst: Instruction,
+    head: int,
+    causal: bool = False,
+    wave: int | None = None,
+    tile: str | Sequence[int] | None = None,
+) -> AttentionPlan:
+    """The sizes of an attention kernel around an AMD instruction.
+
+    Raises:
+        Error: an instruction, a head size or a tile that does not fit; the message says what would.
+
+    >>> import mmacalc
+    >>> found = attention_plan(mmacalc.instruction("gfx950", "v_mfma_f32_32x32x16_f16"), 128)
+    >>> found.block_m, found.block_n, found.handover, found.keys[:12]
+    (128, 64, 'registers', (0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7))
+    """
+    checked_instruction(inst)
+    size = inst.architecture.wave(wave)
+    kpack = kpack_of(inst, size)
+    step = inst.k * kpack
+    tiles_q = max(1, WAVE_QUERIES[size] // inst.n)
+    fewer = [keys for name, keys in FEWER_KEYS.items() if inst.architecture.targets[0].startswith(name) and head > KEYS]
+    queries, keys = tile_of(tile, (WORKGROUP_QUERIES, *fewer, KEYS)[:2])
+    each = tiles_q * inst.n
+    handover, order = _handover(inst, size, kpack)
+    unit = len(order)
+    if head > MOST_HEAD or head % inst.m or head % step:
+        least = max(inst.m, step)
+        raise Error(f"the head size of {inst.name} is a multiple of {least} up to {MOST_HEAD}, such as 64; got {head}")
+    if queries % each or keys % unit or not 0 < queries // each <= 16 or keys < 1:
+        raise Error(
+            f"a tile of {inst.name} has a multiple of {each} queries (at most {16 * each}) and of {unit} keys; got "
+            f"{queries}x{keys}"
+        )
+    waves = queries // each
+    element, bits = memory_type(inst.format("A").name, "hip"), inst.format("A").bits
+    k = Side("K", keys, head, element, bits, True, False)
+    loads = transposing(inst.operand("A", size), kpack)
+    v = Side("V", head, keys, element, bits, False, not loads)
+    for side in (k, v):
+        if side.tile.bytes % (waves * size * VECTOR):
+            raise Error(
+                f"a tile of {keys} keys of {head} elements is {side.tile.bytes} bytes, no multiple of 16 for each of "
+                f"{waves * size} work-items: ask for more keys, or fewer queries"
+            )
+    if k.tile.bytes + v.tile.bytes > inst.architecture.lds_bytes:
+        raise Error(
+            f"K and V take {k.tile.bytes + v.tile.bytes} bytes of LDS, of which a workgroup has "
+            f"{inst.architecture.lds_bytes}: ask for a tile with fewer keys"
+        )
+    found = AttentionPlan(inst, size, head, causal, waves, tiles_q, kpack, k, v, None, handover, order)
+    return _without_conflicts(found)
+
+
+def _without_conflicts(found: AttentionPlan) -> AttentionPlan:
+    """The plan with the smallest swizzles of K and V that have no bank conflict."""
+    operand = found.instruction.operand("A", found.wave)
+    reads = [(piece.table, piece.width) for piece in found.k_pieces()]
+    k, _ = best_swizzle(operand, found.k, reads, [None])
+    reads = [(piece.table, piece.width) for piece in pieces(operand, found.v, found.kpack)]
+    ways = []
+    for turn in turns_of(found.v, found.threads):  # those whose lanes take longer pieces of a row come first
+        swizzle, _ = best_swizzle(operand, found.v, reads, [turn])
+        lost = lost_cycles(operand, found.v, reads, swizzle, "read")
+        if turn:
+            lost += lost_cycles(operand, found.v, writes(operand, found.v, turn), swizzle, "write")
+        ways.append((lost, len(ways), swizzle, turn))
+    _, _, v, turn = min(ways, key=lambda way: way[:2])
+    return found._replace(k=found.k._replace(swizzle=k), v=found.v._replace(swizzle=v), v_turn=turn)
+
+
+def _handover(inst: Instruction, wave: int, kpack: int) -> tuple[str, tuple[int, ...]]:
+    """How P becomes B of the second product, and the order of keys that this asks of K's rows."""
+    link = chain(inst, inst, "B", wave=wave)
+    held = held_k(inst.operand("A", wave), kpack)  # the k of kpack instructions that V's registers have
+    if link.free and link.sources == tuple(range(len(link.sources))):
+        relabel = link.relabel or tuple(range(link.k))
+        unit = max(link.k, len(held))
+        lands = [row // link.k * link.k + relabel[row % link.k] for row in range(unit)]
+        return "registers", tuple([k // len(held) * len(held) + held[k % len(held)] for k in lands])
+    by_exchange = [("v_permlanex16_b32", 4), ("v_perm_b32", 8)]
+    ways = [list(way.instructions) for way in link.ways]
+    # Where a lane's results are neighbouring keys, what it has is a part of the operand as it is.
+    d = fragment(inst.operand("D", wave))
+    order = [0] * inst.m
+    digits = sorted((digit for digit in d.digits if digit.row), key=lambda one: one.row)
+    for lane in range(wave):
+        group = weight = 0
+        for digit in digits:
+            group += lane // digit.divisor % digit.size * (weight or 1)
+            weight = (weight or 1) * digit.size
+        first = sum(lane // digit.divisor % digit.size * digit.row for digit in digits)
+        for item in d.items:
+            order[first + item.row] = group * len(d.items) + item.slot
+    whole_step = held == tuple(range(len(held))) and len(held) == inst.m
+    if not whole_step or sorted(order) != list(range(inst.m)):
+        raise Error(f"D of {inst.name} becomes B of it only by moves between lanes that are not generated")
+    return ("exchange" if by_exchange in ways else "LDS"), tuple(order)

@@ -1,0 +1,106 @@
+"""Generated attention on the emulator: softmax of float64 within what the formats allow, without a finding."""
+
+import re
+
+import pytest
+
+import mmacalc
+from generated_attention import Attention
+from generated_gemms import conflicts, spills
+from mmacalc import Error
+from mmacalc.codegen.check import check
+from samples import sampled
+
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32"
+HIP = [
+    ("gfx942", "v_mfma_f32_32x32x8_f16", 64, None),
+    ("gfx908", "v_mfma_f32_16x16x16f16", 64, None),
+    ("gfx950", "v_mfma_f32_16x16x32_bf16", 128, None),
+    ("gfx90a", "v_mfma_f32_32x32x8bf16_1k", 128, None),
+    ("gfx1201", "v_wmma_f32_16x16x16_bf16", 128, None),
+    ("gfx90a", "v_mfma_f32_16x16x16f16", 64, None),
+    ("gfx942", "v_mfma_f32_16x16x16_bf16", 96, None),
+    ("gfx1100", "v_wmma_f32_16x16x16_f16", 64, None),
+    ("gfx1100", "v_wmma_f32_16x16x16_bf16", 128, None),
+    ("gfx950", "v_mfma_f32_32x32x16_f16", 64, None),
+    ("gfx1250", "v_wmma_f32_16x16x32_f16", 64, None),
+    ("gfx1250", "v_wmma_f32_16x16x32_bf16", 128, None),
+    ("gfx1100", "v_wmma_f32_16x16x16_f16", 64, 64),
+    ("gfx1201", "v_wmma_f32_16x16x16_f16", 64, 64),
+    ("gfx90a", "v_mfma_f32_32x32x4bf16", 64, None),
+]
+
+
+def tried(made, *sizes, **options):
+    report, off, l_off = made.launch(*sizes, **options)
+    assert off <= 1, "O"
+    assert l_off <= 1, "L"
+    assert report.findings == ()
+    return report
+
+
+@sampled(("target", "name", "head", "wave"), HIP, 5)
+def test_attention_is_right_for_lengths_that_are_no_multiples_of_the_tile(target, name, head, wave, tmp_path):
+    made = Attention(target, name, head, True, tmp_path, wave)
+    report = tried(made, 1, 2, 2, 37, 81, rows_first=True)
+    assert wave == 64 or conflicts(report) == 0
+    assert spills(made.path) == [0], "registers are spilled to scratch memory"
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("target", "name", "head", "wave"), HIP)
+def test_every_attention(target, name, head, wave, causal, tmp_path):
+    made = Attention(target, name, head, causal, tmp_path, wave)
+    for sizes in ((2, 1, 1, 128, 128), (1, 2, 1, 131, 70), (1, 1, 1, 1, 1), (1, 1, 1, 3, 200)):
+        tried(made, *sizes)
+
+
+def test_queries_that_see_no_key_get_zeros(tmp_path):
+    made = Attention("gfx942", "v_mfma_f32_16x16x16_f16", 64, True, tmp_path)
+    tried(made, 1, 1, 1, 30, 11)
+
+
+def test_a_tile_can_be_asked_for(tmp_path):
+    made = Attention("gfx950", "v_mfma_f32_32x32x16_bf16", 64, False, tmp_path, tile="64x128")
+    assert (made.plan.block_m, made.plan.block_n, made.plan.waves) == (64, 128, 2)
+    tried(made, 1, 1, 1, 65, 131)
+
+
+def test_p_is_handed_over_as_chain_says():
+    """No byte of P goes through LDS but where chain has nothing cheaper."""
+    for target, name, wave, way in [
+        ("gfx942", "v_mfma_f32_32x32x8_f16", 64, "registers"), ("gfx950", "v_mfma_f32_32x32x16_f16", 64, "registers"),
+        ("gfx1201", "v_wmma_f32_16x16x16_f16", 32, "registers"), ("gfx1100", "v_wmma_f32_16x16x16_f16", 64, "LDS"),
+        ("gfx1100", "v_wmma_f32_16x16x16_f16", 32, "exchange"),
+    ]:  # fmt: skip
+        inst = mmacalc.instruction(target, name)
+        link = mmacalc.chain(inst, inst, "B", wave=wave)
+        source = mmacalc.generate(inst, attention="1x1x64x64x64", wave=wave)
+        assert link.free == (way == "registers")
+        assert ("p_tile" in source) == (way == "LDS")
+        assert ("and gets the other" in source) == (way == "exchange")
+
+
+@pytest.mark.parametrize(("target", "name", "given", "says"), [
+    ("gfx942", "v_mfma_f32_32x32x8_f16", {"attention": "1x1x3x3x40"}, "a multiple of 32 up to 256, such as 64; got 40"),
+    ("gfx942", "v_mfma_f32_32x32x8_f16", {"attention": "3x3x64"}, "attention is BxHxMxNxD"),
+    ("gfx942", "v_mfma_f32_32x32x8_f16", {"attention": "1x1x3x3x64", "tile": "96x48"}, "keys; got 96x48"),
+    ("gfx942", "v_mfma_f32_32x32x8_f16", {"attention": "1x1x3x3x64", "tile": "9"}, "MxN, queries and keys"),
+    ("gfx942", "v_mfma_f32_32x32x8_f16", {"attention": "1x1x3x3x64", "lds": True}, "leave out lds"),
+    ("gfx942", "v_mfma_f32_32x32x8_f16", {"causal": True}, "causal is of attention"),
+    ("gfx942", "v_mfma_i32_32x32x16_i8", {"attention": "1x1x3x3x64"}, "for f16 and bf16; A of"),
+    ("gfx1100", "v_wmma_f16_16x16x16_f16", {"attention": "1x1x3x3x64"}, "its sibling that adds up in f32"),
+    ("sm_90a", "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16", {"attention": "1x1x3x3x64"}, "not wgmma"),
+    ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", {"attention": "1x1x3x3x64"}, "not mma.sp"),
+])  # fmt: skip
+def test_an_attention_that_cannot_be_is_refused(target, name, given, says):
+    with pytest.raises(Error, match=re.escape(says)):
+        mmacalc.generate(mmacalc.instruction(target, name), **given)
+
+
+def test_the_check_of_attention_finds_both_products():
+    inst = mmacalc.instruction("gfx942", "v_mfma_f32_32x32x8_f16")
+    checked = check(mmacalc.generate(inst, attention="1x1x64x64x64"), inst, 64, single=False)
+    assert checked.wanted
+    assert len(checked.matrix_instructions) == 2 * 8 + 8 * 2  # S: 2 x 8 of 32 keys and 8 elements; O: 8 x 2
