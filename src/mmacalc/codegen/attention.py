@@ -29,13 +29,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..memory_access.swizzles import Swizzle
     from ..model import Instruction
     from .gemm import Piece, Turn
 
 __all__ = ["AttentionPlan", "Problem", "attention_plan", "checked_instruction", "problem_of", "tile_of"]
 
 WORKGROUP_QUERIES = 128
-WAVE_QUERIES = {64: 32, 32: 16}  # of a wave of so many lanes, unless the instruction has more
+WAVE_QUERIES = {64: 32, 32: 16}  # by the lanes of a wave, unless the instruction has more
 KEYS = 64  # of a tile
 FEWER_KEYS = {"gfx11": 16, "gfx10": 16, "gfx120": 32}
 """Of larger heads, where more would spill: waves have 256 registers, of which Q and O take half (on RDNA3, where both
@@ -193,8 +194,7 @@ def attention_plan(
     kpack = kpack_of(inst, size)
     step = inst.k * kpack
     tiles_q = max(1, WAVE_QUERIES[size] // inst.n)
-    fewer = [keys for name, keys in FEWER_KEYS.items() if inst.architecture.targets[0].startswith(name) and head > KEYS]
-    queries, keys = tile_of(tile, (WORKGROUP_QUERIES, *fewer, KEYS)[:2])
+    queries, keys = tile_of(tile, (WORKGROUP_QUERIES, _default_keys(inst, head)))
     each = tiles_q * inst.n
     handover, order = _handover(inst, size, kpack)
     unit = len(order)
@@ -226,13 +226,19 @@ def attention_plan(
     return _without_conflicts(found)
 
 
+def _default_keys(inst: Instruction, head: int) -> int:
+    """The keys of a tile that none was asked for."""
+    fewer = [keys for name, keys in FEWER_KEYS.items() if inst.architecture.targets[0].startswith(name)]
+    return fewer[0] if fewer and head > KEYS else KEYS
+
+
 def _without_conflicts(found: AttentionPlan) -> AttentionPlan:
     """The plan with the smallest swizzles of K and V that have no bank conflict."""
     operand = found.instruction.operand("A", found.wave)
     reads = [(piece.table, piece.width) for piece in found.k_pieces()]
     k, _ = best_swizzle(operand, found.k, reads, [None])
     reads = [(piece.table, piece.width) for piece in pieces(operand, found.v, found.kpack)]
-    ways = []
+    ways: list[tuple[int, int, Swizzle, Turn | None]] = []
     for turn in turns_of(found.v, found.threads):  # those whose lanes take longer pieces of a row come first
         swizzle, _ = best_swizzle(operand, found.v, reads, [turn])
         lost = lost_cycles(operand, found.v, reads, swizzle, "read")

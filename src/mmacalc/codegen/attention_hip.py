@@ -55,7 +55,7 @@ def head_comment(found: AttentionPlan) -> Iterator[str]:
     if found.causal:
         yield "// Causal: the query m sees the keys n <= m + N - M, so the last query sees all keys."
     yield "// Rows are Q[batch][head][m], K and V[batch][head / group][n], O as Q: their elements are neighbours, rows,"
-    yield "// heads and batches are so many elements apart, multiples of 8. `group` heads of Q share one of K and V."
+    yield "// heads and batches have strides in elements, multiples of 8. `group` heads of Q share one of K and V."
     yield "// scale is positive. L, unless it is null: for each batch, head and query the logarithm of the sum of"
     yield "// exponentials. Queries that see no key get zeros, and -infinity in L."
     if inst.architecture.targets[0] == "gfx1250":
@@ -112,7 +112,7 @@ def _helpers(found: AttentionPlan) -> Iterator[str]:
         yield "    return __builtin_bit_cast(float, other);"
         yield "}"
         yield ""
-    yield "// The part of Q, K, V or O that begins with a row, of so many rows that are inside, as a buffer."
+    yield "// The part of Q, K, V or O from a row on, of which `rows` are inside, as a buffer."
     yield "static __device__ __amdgpu_buffer_rsrc_t rows_of(const void *first, int rows, int stride) {"
     yield "    return buffer(first, rows > 0 ? ((rows - 1) * stride + HEAD) * (int)sizeof(element) : 0);"
     yield "}"
@@ -380,7 +380,7 @@ def _softmax(found: AttentionPlan) -> Iterator[str]:
     yield "        for (int e = 0; e < SLOTS; ++e) most = __builtin_fmaxf(most, s[i][tile][e]);"
     for distance in _distances(found):
         yield f"    most = __builtin_fmaxf(most, across{distance}(most, lane));"
-    yield "    // As long as a query has seen no key, 0: differences of infinities are no numbers."
+    yield "    // 0 as long as a query has seen no key: infinity - infinity is NaN."
     yield "    const float base = most == -__builtin_inff() ? 0 : most * factor;"
     yield "    const float shrink = __builtin_amdgcn_exp2f(highest[i] * factor - base);"
     yield "    highest[i] = most;"
