@@ -12,7 +12,7 @@ import pytest
 
 import mmacalc
 import recorded
-from mmacalc.kernels.ptx.program import Compiler
+from mmacalc.kernels.ptx.compiler import Compiler
 from mmacalc.ptx.reader import read
 
 HEAD = """.version 9.0

@@ -7,10 +7,12 @@ import numpy as np
 from ...base.errors import Error
 from ...ptx.module import Address, Register, Statement, Symbol, count_of, is_braced
 from ..device.memory import Outside
+from . import shared_flags
 from .grammar import TYPES
-from .knowledge import SCOPES
-from .machine import gathered, scattered
+from .knowledge import SCOPES, access_of
+from .machine import all_bits, gathered, scattered
 from .operation import DTYPES
+from .program import POLLING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +21,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from .compiler import Compiler
     from .machine import Machine, Threads
-    from .program import Compiler, Step
+    from .program import Step
 
     Array = NDArray[Any]
     Builder = Callable[[Compiler, Statement, Step], Any]
@@ -119,6 +122,9 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
     step.critical = frozenset(compiler.accessed[0])
     size = _size_of(compiler, space, count * dtype.itemsize)
     registers = [_index_of(compiler, name) for name in names]
+    if space in ("shared", "generic") and access_of(statement.root, statement.modifiers).scope:
+        step.polls = compiler.repeats(step, POLLING)
+        compiler.program.polls_shared |= step.polls
 
     def put(machine: Machine, threads: Threads, data: Array, missing: Array | None) -> None:
         values = np.ascontiguousarray(data).view(dtype)
@@ -126,9 +132,9 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
             sink(machine, threads, values[:, place].copy())
         if missing is not None:
             for place, index in enumerate(registers):
-                bad = missing[:, place * dtype.itemsize : (place + 1) * dtype.itemsize].any(axis=1)
+                bad = missing[:, place * dtype.itemsize : (place + 1) * dtype.itemsize]
                 if index is not None and bad.any():
-                    machine.launch.mark_undefined(machine, step, index, threads.where(bad))
+                    machine.launch.mark_undefined(machine, step, index, threads, _bits_of_bytes(bad, dtype))
 
     def run(machine: Machine, threads: Threads) -> None:
         at = address(machine, threads)
@@ -139,6 +145,16 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
         put(machine, threads, *read_memory(machine, step, threads, at, space, size))
 
     step.run = run
+
+
+def _bits_of_bytes(bad: Array, dtype: np.dtype[Any]) -> Array:
+    """The bits of values whose bytes (value, byte) are bad; where those of a signed one are, those of its sign."""
+    whole = bad[:, -1] if dtype.kind == "i" else np.zeros(len(bad), bool)
+    bits = np.ascontiguousarray(bad * np.uint8(255)).view(np.uint8)
+    if dtype.itemsize == 16:
+        found: Array = bits.any(axis=1).astype(np.complex128)
+        return found
+    return np.where(whole, ~np.uint64(0), bits.view(f"u{dtype.itemsize}")[:, 0].astype(np.uint64))
 
 
 def _size_of(compiler: Compiler, space: str, size: int) -> int:
@@ -173,12 +189,18 @@ def read_memory(
     if space == "shared":
         places = machine.shared_places(step, threads, at, size)
         machine.launch.traffic.shared(step, threads, places, size, "read")
-        data = machine.read_shared(step, threads, places, size)
+        if shared_flags.is_strong(machine, step):
+            shared_flags.read_strong(machine, step, threads, places, size)
+            data = gathered(machine.shared, places, size)
+        else:
+            data = machine.read_shared(step, threads, places, size)
         written = gathered(machine.written.view(np.uint8), places, size)
         return data, None if written.all() else written == 0
     if space == "local":
         _check_local(machine, step, threads, at, size)
-        return machine.local[threads.number[:, None], at[:, None] + np.arange(size)], None
+        index = threads.number[:, None], at[:, None] + np.arange(size)
+        known = machine.local_written[index]
+        return machine.local[index], None if known.all() else ~known
     offsets = global_places(machine, step, threads, at, size, False)
     if space != "const":
         machine.launch.traffic.anywhere(step, threads, at, size, "read")
@@ -190,6 +212,8 @@ def _check_local(machine: Machine, step: Step, threads: Threads, at: Array, size
     wrong = (at < 0) | (at + size > machine.local.shape[1])
     if wrong.any():
         machine.outside(step, threads, at, wrong, f"local memory, which has {machine.local.shape[1]} bytes")
+    if size & (size - 1) == 0 and (at & (size - 1)).any():
+        machine.misaligned(step, threads, at, (at & (size - 1)) != 0, size)
 
 
 def global_places(machine: Machine, step: Step, threads: Threads, at: Array, size: int, store: bool) -> Array:
@@ -263,18 +287,21 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
         at = address(machine, threads)
         values = [np.broadcast_to(source(machine, threads), (len(threads),)) for source in sources]
         data = np.stack(values, 1).view(np.uint8).reshape(len(threads), size)
-        if space == "generic":
-            everyone = threads.number
+        if space != "generic":
+            part(machine, threads, at, space, data)
+            return
+        everyone = threads.number
 
-            def part(some: Threads, place: Array, where: str) -> None:
-                mask = np.isin(everyone, some.number) if len(some) != len(everyone) else slice(None)
-                write_memory(machine, step, some, place, where, data[mask])
+        def one(some: Threads, place: Array, where: str) -> None:
+            mask = np.isin(everyone, some.number) if len(some) != len(everyone) else slice(None)
+            part(machine, some, place, where, data[mask])
 
-            by_space(machine, threads, at, part)
-        else:
-            write_memory(machine, step, threads, at, space, data)
+        by_space(machine, threads, at, one)
+
+    def part(machine: Machine, threads: Threads, at: Array, where: str, data: Array) -> None:
+        write_memory(machine, step, threads, at, where, data)
         if machine.undefined:
-            _store_undefined(machine, step, threads, at, space, registers, dtype.itemsize)
+            _store_undefined(machine, step, threads, at, where, registers, dtype.itemsize)
 
     step.run = run
 
@@ -284,10 +311,17 @@ def write_memory(machine: Machine, step: Step, threads: Threads, at: Array, spac
     if space == "shared":
         places = machine.shared_places(step, threads, at, size)
         machine.launch.traffic.shared(step, threads, places, size, "write")
+        if shared_flags.is_strong(machine, step):
+            shared_flags.write_strong(machine, step, threads, places, size)
+            machine.put_shared(step, threads, places, data)
+            return
+        if machine.launch.order.flags:
+            shared_flags.replaced(machine, places)
         machine.write_shared(step, threads, places, data)
     elif space == "local":
         _check_local(machine, step, threads, at, size)
-        machine.local[threads.number[:, None], at[:, None] + np.arange(size)] = data
+        index = threads.number[:, None], at[:, None] + np.arange(size)
+        machine.local[index], machine.local_written[index] = data, True
     else:
         offsets = global_places(machine, step, threads, at, size, True)
         machine.launch.traffic.anywhere(step, threads, at, size, "write")
@@ -299,20 +333,32 @@ def write_memory(machine: Machine, step: Step, threads: Threads, at: Array, spac
 def _store_undefined(
     machine: Machine, step: Step, threads: Threads, at: Array, space: str, registers: list[int | None], each: int
 ) -> None:
-    """Undefined values make bytes of shared memory undefined; in global memory they are a finding."""
+    """Undefined values make bytes of shared and local memory undefined; in global memory they are a finding. A word of
+    which local memory has some bytes only is taken for the padding of a structure that is copied."""
     for place, index in enumerate(registers):
         mask = machine.undefined.get(index) if index is not None else None
         if index is None or mask is None:
             continue
-        bad = mask[threads.use].astype(bool)
-        if not bad.any():
+        bits = mask[threads.use]
+        if not (bad := bits.astype(bool)).any():
             continue
         some = threads.where(bad)
-        if space == "shared":
-            first = machine.shared_places(step, some, at[bad], each) + place * each
-            machine.written[first[:, None] + np.arange(each)] = False
-        elif space in ("global", "generic"):
-            machine.launch.undefined_use(machine, step, some, index, "is stored")
+        if space in ("shared", "local"):
+            wide = bits[bad].astype(bool) * ~np.uint64(0) if bits.dtype.kind in "bc" else bits[bad].astype(np.uint64)
+            octets = wide[:, None].view(np.uint8)
+            lost = np.resize(octets, (each, len(wide))).T if each > 8 else octets[:, :each]
+            if space == "shared":
+                first = machine.shared_places(step, some, at[bad], each) + place * each
+                machine.written[first[:, None] + np.arange(each)] &= lost == 0
+            else:
+                first = at[bad] + place * each
+                machine.local_written[some.number[:, None], first[:, None] + np.arange(each)] &= lost == 0
+        elif space == "global":
+            origin = machine.origin.get(index)
+            if origin is not None and origin.statement.root == "ld" and "global" not in origin.statement.modifiers:
+                some = threads.where(bits == all_bits(bits.dtype))
+            if len(some):
+                machine.launch.undefined_use(machine, step, some, index, "is stored")
 
 
 # --- atomics (9.7.13.11, 9.7.13.12) ---
@@ -358,7 +404,10 @@ def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # no
             places = machine.shared_places(step, threads, at, size)
             machine.launch.atomic_shared(machine, step, threads, places, size)
             memory = machine.shared
-            machine.written[places[:, None] + np.arange(size)] = True
+            whole = places[:, None] + np.arange(size)
+            if kinds[0] != "exch" and not machine.written[whole].all():
+                machine.launch.undefined_bytes(machine, step, threads, places, size)
+            machine.written[whole] = True
         elif where == "local":
             raise Error(f"line {step.line}: an atomic operation on local memory")
         else:
@@ -369,9 +418,11 @@ def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # no
             _serial(memory.view(dtype), places // dtype.itemsize + lane, [part[lane] for part in values], function)
             for lane in range(count)
         ]
+        wrote = _equal(old[0], values[0][0]) if kinds[0] == "cas" else None
         if where == "global":
-            wrote = _equal(old[0], values[0][0]) if kinds[0] == "cas" else None
             machine.launch.order.swapped(machine, step, threads, places, size, wrote)
+        else:
+            shared_flags.handed_on(machine, step, threads, places, wrote)
         return old
 
     def run(machine: Machine, threads: Threads) -> None:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...ptx.module import Statement
+    from .compiler import Compiler
     from .machine import Machine, Threads
-    from .program import Compiler, Step
+    from .program import Step
 
 __all__ = ["initialise", "store"]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .global_copies import GlobalStore
-    from .machine import Machine, Threads
+    from .machine import Machine, Repeated, Threads
     from .program import Step
 
     Array = NDArray[Any]
@@ -171,7 +171,7 @@ class Asynchronous:
 
     def invalidate(self, step: Step, thread: int, place: int) -> None:
         """mbarrier.inval: no other thread may use the mbarrier any more (9.7.13.15, mbarrier.inval)."""
-        machine, found = self.machine, self.barrier(step, thread, place)
+        machine, found = self.machine, self.barrier(step, np.array([thread]), place)
         if found is None:
             return
         del self.barriers[place]
@@ -187,54 +187,78 @@ class Asynchronous:
                 "use: a barrier must come in between", np.array([thread]), found.users[int(late[0])][1],
             )  # fmt: skip
 
-    def barrier(self, step: Step, thread: int, place: int) -> Barrier | None:
-        """The mbarrier at a place; one that is not initialised, or not visibly so, is a finding."""
-        machine = self.machine
+    def overwritten(self, step: Step, threads: Threads | Repeated, places: Array, size: int) -> None:
+        """Threads write bytes of shared memory: not those of an mbarrier (9.7.13.15, mbarrier.inval)."""
+        live = np.fromiter(self.barriers, np.int64, len(self.barriers))
+        near = (places[:, None] < live + 8) & (places[:, None] + size > live)
+        if near.any():
+            lane, which = (int(found[0]) for found in np.nonzero(near))
+            self.machine.launch.find(
+                "mbarrier", step, f"writes to the mbarrier at {self.machine.byte_of(int(live[which]))}: "
+                "mbarrier.inval must come before its bytes are used for something else",
+                threads.number[lane : lane + 1], self.barriers[int(live[which])].init[2],
+            )  # fmt: skip
+
+    def barrier(self, step: Step, number: Array, place: int) -> Barrier | None:
+        """The mbarrier at a place, for threads of one team; one that is not initialised, or not visibly so, is a
+        finding."""
+        machine, order = self.machine, self.machine.order
         found = self.barriers.get(place)
         if found is None:
-            machine.launch.find("mbarrier", step, "the mbarrier is not initialised", np.array([thread]))
+            machine.launch.find("mbarrier", step, "the mbarrier is not initialised", number)
             return None
-        team, member = machine.team_of[thread : thread + 1], machine.member_of[thread : thread + 1]
-        found.users[thread] = int(machine.order.clock[team[0], member[0]]), step
+        team, member = machine.team_of[number], machine.member_of[number]
+        found.users.update(zip(number.tolist(), [(clock, step) for clock in order.clock[team, member].tolist()]))
         who, clock, made = found.init
-        shown = 0 <= found.shown < machine.cluster_barriers.waited[thread]
-        if not shown and not machine.order.ordered(team, member, np.array([who]), np.array([clock])).all():
-            machine.launch.find(
-                "mbarrier",
-                step,
-                "uses an mbarrier whose initialisation by another thread it does not see: "
-                "a barrier must come in between",
-                np.array([thread]),
-                made,
-            )
+        shown = (found.shown >= 0) & (found.shown < machine.cluster_barriers.waited[number])
+        if not shown.all():
+            same = np.full(len(number), who), np.full(len(number), clock)
+            blind = ~shown & ~order.ordered(team, member, *same)
+            if blind.any():
+                machine.launch.find(
+                    "mbarrier",
+                    step,
+                    "uses an mbarrier whose initialisation by another thread it does not see: "
+                    "a barrier must come in between",
+                    number[blind],
+                    made,
+                )
         return found
 
     def arrive(
-        self, step: Step, thread: int, place: int, count: int, tx: int = 0, drop: bool = False,
+        self, step: Step, number: Array, place: int, counts: Array, expects: Array | None = None, drop: bool = False,
         release: Array | bool = True,
-    ) -> int:  # fmt: skip
-        """Arrivals of a thread; returns the state before: phase and pending arrivals. release: whether they make known
-        what the thread has done so far, or the clocks that they make known."""
-        machine, barrier = self.machine, self.barrier(step, thread, place)
+    ) -> Array:  # fmt: skip
+        """Arrivals of threads of one team, one after the other; returns for each the state before: phase and pending
+        arrivals. expects: the bytes that each expects; release: whether they make known what they have done so far, or
+        the clocks that they make known."""
+        machine, barrier = self.machine, self.barrier(step, number, place)
         if barrier is None:
-            return 0
-        state = barrier.phase << 32 | barrier.pending
-        barrier.tx += tx
-        if count > barrier.pending:
-            machine.launch.find("mbarrier", step, f"arrives {count} times where {barrier.pending} arrivals are pending",
-                                np.array([thread]))  # fmt: skip
-            count = barrier.pending
-        barrier.pending -= count
+            return np.zeros(len(number), np.uint64)
+        total = int(counts.sum())
+        if total > barrier.pending and len(number) > 1:  # the phase ends among them
+            each = [slice(lane, lane + 1) for lane in range(len(number))]
+            more = [None if expects is None else expects[one] for one in each]
+            return np.concatenate([
+                self.arrive(step, number[one], place, counts[one], tx, drop, release) for one, tx in zip(each, more)
+            ])  # fmt: skip
+        states = barrier.pending - (np.cumsum(counts) - counts) | barrier.phase << 32
+        barrier.tx += 0 if expects is None else int(expects.sum())
+        if total > barrier.pending:
+            machine.launch.find("mbarrier", step, f"arrives {total} times where {barrier.pending} arrivals are pending",
+                                number)  # fmt: skip
+            total = barrier.pending
+        barrier.pending -= total
         if drop:
-            barrier.expected -= count
+            barrier.expected -= total
         if release is not False:
-            member = machine.member_of[thread : thread + 1]
-            clocks = machine.order.release(int(machine.team_of[thread]), member) if release is True else release
+            team = int(machine.team_of[number[0]])
+            clocks = machine.order.release(team, machine.member_of[number]) if release is True else release
             if len(barrier.clocks) < len(clocks):
                 barrier.clocks = np.concatenate([barrier.clocks, np.zeros(len(clocks) - len(barrier.clocks), np.int32)])
             barrier.clocks[: len(clocks)] = np.maximum(barrier.clocks[: len(clocks)], clocks)
         self.settle(barrier)
-        return state
+        return states.astype(np.uint64)
 
     def settle(self, barrier: Barrier) -> None:
         if barrier.settle():
@@ -252,9 +276,9 @@ class Asynchronous:
                 )
         return ""
 
-    def passed(self, barrier: Barrier, thread: int, phase: int, acquire: bool) -> None:
-        """A thread has waited for a phase."""
-        self.waited[thread, barrier.place] = phase
+    def passed(self, barrier: Barrier, number: Array, phase: int, acquire: bool) -> None:
+        """Threads of one team have waited for a phase."""
+        self.waited.update(dict.fromkeys([(thread, barrier.place) for thread in number.tolist()], phase))
         machine = self.machine
         clocks = barrier.done.get(phase)
         if not acquire:
@@ -263,7 +287,7 @@ class Asynchronous:
         if clocks is not None:
             known[: len(clocks)] = clocks
         known[barrier.agent] = phase + 1
-        machine.order.acquire(int(machine.team_of[thread]), machine.member_of[thread : thread + 1], known)
+        machine.order.acquire(int(machine.team_of[number[0]]), machine.member_of[number], known)
 
     # --- bulk copies ---
 

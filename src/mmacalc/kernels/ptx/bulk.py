@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...ptx.module import Statement
+    from .compiler import Compiler
     from .global_copies import GlobalLoad
     from .machine import Machine, Threads
-    from .program import Compiler, Step
+    from .program import Step
 
     Array = NDArray[Any]
 
@@ -183,7 +184,7 @@ def write_later(  # noqa: PLR0913
         count = len(granules)
         machine.shadow.write(granules, np.full(count, team), np.full(count, agent), step.index, False, clock)
 
-    if machine.asynchronous.barrier(step, thread, barrier) is None:
+    if machine.asynchronous.barrier(step, np.array([thread]), barrier) is None:
         deliver()
         return
     machine.asynchronous.signalled(barrier)
@@ -216,7 +217,7 @@ def reduce_later(  # noqa: PLR0913
     if not machine.written[places].all():
         byte = machine.byte_of(int(places[~machine.written[places]][0]))
         machine.launch.find("uninitialised", step, f"reduces {byte}, which nothing has written", one.number)
-    if asynchronous.barrier(step, thread, barrier) is None:
+    if asynchronous.barrier(step, one.number, barrier) is None:
         deliver()
         return
     asynchronous.signalled(barrier)

@@ -146,17 +146,22 @@ class GlobalOrder:
         if access.scope:
             machine.knowledge.released(threads, offsets, access, True)
         elif self.flags:
-            for place in [place for place in self.flags if (offsets == place).any()]:
+            for place in [place for place in self.flags if place >= 0 and (offsets == place).any()]:
                 del self.flags[place]
 
     def swapped(
         self, machine: Machine, step: Step, threads: Threads, offsets: Array, size: int, wrote: Array | None
     ) -> None:
         """Atomic operations. wrote: which of them wrote, None where all did."""
-        access, knowledge = self.access(step), machine.knowledge
+        access = self.access(step)
         if not self.enabled:
             return
         self._written(machine, step, threads, offsets, size, access, None)
+        self.hand_on(machine, step, threads, offsets, wrote)
+
+    def hand_on(self, machine: Machine, step: Step, threads: Threads, offsets: Array, wrote: Array | None) -> None:
+        """What atomic operations acquire and release."""
+        access, knowledge = self.access(step), machine.knowledge
         if not self.communicates or not (access.releases or knowledge.any_fence or self.flags):
             return
         alone = step.statement.root == "red"

@@ -55,7 +55,7 @@ class PtxKernel:
 
     def uncovered(self) -> tuple[tuple[int, str, str], ...]:
         """The statements that cannot be run: (line, statement, why). Empty for a kernel that `launch` takes."""
-        from .program import Compiler
+        from .compiler import Compiler
 
         compiler = Compiler(self.module, self.module.functions[self.name])
         compiler.compiled()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.records import TupleRecord
+from .shared_flags import forget
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ class Knowledge:
         self.rows: dict[int, tuple[int, Array]] = {}  # by thread: scope of its last fence, and what it knew then
         self._common: tuple[int, dict[int, Array]] = (-1, {})
         self.learned: list[list[_Learned]] = [[] for _ in range(teams)]
+        forget(shared.flags)
 
     # --- clocks ---
 

@@ -14,13 +14,13 @@ from ..device.launch import dim3, value_bytes
 from ..device.memory import GlobalMemory, check_type
 from .asynchronous import Asynchronous
 from .clusters import ClusterBarriers, RemoteAccesses
+from .compiler import compile_kernel, function_address
 from .copies import Copies
 from .findings import PtxFinding
 from .global_copies import TensorMapFences
 from .global_order import GlobalOrder
 from .knowledge import Knowledge
 from .machine import PATIENCE, WARP, Machine, Threads, all_bits
-from .program import compile_kernel, function_address
 from .register_pool import RegisterPool
 from .report import PtxReport
 from .schedule import NEVER, Schedule
@@ -451,14 +451,18 @@ class Launch:
 
     # --- undefined values ---
 
-    def mark_undefined(self, machine: Machine, step: Step, index: int, threads: Threads) -> None:
-        """A register of some threads holds what nothing has written."""
+    def mark_undefined(
+        self, machine: Machine, step: Step, index: int, threads: Threads, bits: Array | None = None
+    ) -> None:
+        """A register of some threads holds what nothing has written, or has such bits."""
         register = machine.register(index)
         mask = machine.undefined.get(index)
-        ones = all_bits(register.dtype)
         if mask is None:
             mask = machine.undefined[index] = np.zeros(machine.count, register.dtype)
-        mask[threads.number] = ones
+        if bits is None or register.dtype.kind in "bc":
+            mask[threads.number if bits is None else threads.number[bits.astype(bool)]] = all_bits(register.dtype)
+        else:
+            mask[threads.number] = bits.astype(register.dtype)
         machine.origin[index] = step
 
     def undefined_use(self, machine: Machine, step: Step, threads: Threads, index: int, how: str) -> None:
@@ -544,7 +548,7 @@ class Launch:
             if found is not None:
                 place, other, wrote = found
                 which = int(np.flatnonzero(plain)[place]) // width
-                machine._race(
+                machine.race(
                     step, threads, which, int(flat[plain][place]), other, "writes", "wrote" if wrote else "read"
                 )
         shadow.write(flat, team, member, step.index)
@@ -592,13 +596,12 @@ class Launch:
         """Bring about one completion of an asynchronous operation, so that somebody who waits may go on."""
         if machine.asynchronous.complete_one():
             return True
-        if machine.pending_arrivals:
+        before = machine.events
+        while machine.pending_arrivals and machine.events == before:  # until a phase is complete
             step, thread, place = machine.pending_arrivals.pop(0)
             machine.copies.wait(machine, Threads(machine, np.array([thread])), 0, True)
-            machine.asynchronous.arrive(step, thread, place, 1)
-            machine.events += 1
-            return True
-        return False
+            machine.asynchronous.arrive(step, np.array([thread]), place, np.ones(1, np.int64))
+        return machine.events != before
 
     def awaited(self, machine: Machine, step: Step, threads: Threads) -> str:
         """What threads that sleep wait for, in words."""

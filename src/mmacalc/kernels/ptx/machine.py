@@ -34,9 +34,12 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Machine", "Repeated", "Threads", "all_bits"]
+__all__ = ["RESERVED", "Machine", "Repeated", "Threads", "all_bits"]
 
 WARP = 32
+RESERVED = 1024
+"""Bytes of shared memory that the system keeps, in front of a CTA's own (CUDA C++ Programming Guide, compute capability
+8.x and later)."""
 WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.uint64}
 PATIENCE = 4096
 """Steps that a group executes before others that could go on have their turn."""
@@ -168,6 +171,7 @@ class Machine:
         self.spins: dict[int, int] = {}
         self.pending_arrivals: list[tuple[Step, int, int]] = []
         self.local: Array = np.zeros((self.count, program.local_size), np.uint8)
+        self.local_written: Array = np.zeros(self.local.shape, bool)
         # --- the loop ---
         self.groups: dict[int, list[Array]] = {0: [number]}
         self.waiting: list[
@@ -530,9 +534,11 @@ class Machine:
             own, cta = cta, cta // size_of * size_of + rank
             if step.statement.root in DIRECT and (cta != own).any():
                 self.remote.note(step, threads, cta)
-        wrong = offset + size > self.shared_size
+        wrong = (offset + size > self.launch.shared_bytes) | (offset < RESERVED)
         if wrong.any():
-            self.outside(step, threads, offset, wrong, f"shared memory, which has {self.shared_size} bytes")
+            end = self.launch.shared_bytes
+            what = f"shared memory, which has {counted(end - RESERVED, 'byte')} from {RESERVED:#x} on"
+            self.outside(step, threads, offset, wrong, what)
         misaligned = offset & (size - 1) if size & (size - 1) == 0 else offset & 3
         if misaligned.any():
             self.misaligned(step, threads, address, misaligned != 0, size)
@@ -579,7 +585,7 @@ class Machine:
         found = self.shadow.read(flat, team, member, step.index)
         if found is not None:
             place, other = found
-            self._race(step, threads, place // width, int(flat[place]), other, "reads", "wrote")
+            self.race(step, threads, place // width, int(flat[place]), other, "reads", "wrote")
 
     def check_write(
         self, step: Step, threads: Threads | Repeated, places: Array, size: int, same: Callable[[], Array] | None = None
@@ -610,7 +616,7 @@ class Machine:
         found = conflict(flat, team, member)
         if found is not None:
             place, other, wrote = found
-            self._race(step, threads, place // width, int(flat[place]), other, "writes", "wrote" if wrote else "read")
+            self.race(step, threads, place // width, int(flat[place]), other, "writes", "wrote" if wrote else "read")
 
     def begin_reading(self, granules: Array, number: int) -> None:
         """An asynchronous operation reads granules until it completes."""
@@ -655,7 +661,7 @@ class Machine:
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
             who = Repeated(self, thread, count)
-            self._race(step, who, at, int(granules[at]), int(self.shadow.write_step[granules[at]]), "reads", "wrote")
+            self.race(step, who, at, int(granules[at]), int(self.shadow.write_step[granules[at]]), "reads", "wrote")
         dirty = self.shadow.generic[granules] & (writer >= 0) & (writer < self.order.threads) & ~wrong
         if dirty.any():
             which = np.flatnonzero(dirty)
@@ -686,6 +692,13 @@ class Machine:
             return alike
 
         self.check_write(step, threads, places, size, same)
+        self.put_shared(step, threads, places, data)
+
+    def put_shared(self, step: Step, threads: Threads | Repeated, places: Array, data: Array) -> None:
+        """Write bytes of shared memory that may be written."""
+        size = data.shape[1]
+        if self.asynchronous.barriers:
+            self.asynchronous.overwritten(step, threads, places, size)
         if self.descriptors.swizzles is not None:
             self.descriptors.written(self.granules(places, size))
         scattered(self.shared, places, data)
@@ -728,7 +741,7 @@ class Machine:
                 threads.number[np.flatnonzero(places == place)],
             )
 
-    def _race(
+    def race(
         self, step: Step, threads: Threads | Repeated, which: int, granule: int, other: int, does: str, did: str
     ) -> None:
         who = self.shadow.writer[granule] if did == "wrote" and does == "reads" else -1

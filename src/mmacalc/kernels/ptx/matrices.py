@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from ...emulator.execution import Execution, Places
     from ...model import Instruction
     from ...ptx.module import Statement
+    from .compiler import Compiler
     from .machine import Machine, Threads
-    from .program import Compiler, Step
+    from .program import Step
 
     Array = NDArray[Any]
 

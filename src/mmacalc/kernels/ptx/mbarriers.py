@@ -10,21 +10,27 @@ from .accesses import SHARED_BASE, space_of_access
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from numpy.typing import NDArray
 
     from ...ptx.module import Statement
+    from .compiler import Compiler
     from .machine import Machine, Threads
-    from .program import Compiler, Step
+    from .program import Step
 
     Array = NDArray[Any]
 
 __all__ = ["BUILDERS", "copies_arrive", "shared_address"]
 
 
-def _places(machine: Machine, step: Step, threads: Threads, address: Array, size: int) -> list[int]:
-    return [int(place) for place in machine.shared_places(step, threads, address, size)]
+def by_place(places: Array, threads: Threads) -> Iterator[tuple[int, Array]]:
+    """Each place with the threads (by their indices) of one team that name it."""
+    keys = places * threads.machine.ctas + threads.team
+    first, inverse = np.unique(keys, return_index=True, return_inverse=True)[1:]
+    for group, at in enumerate(first.tolist()):
+        yield int(places[at]), np.flatnonzero(inverse == group)
 
 
 def shared_address(compiler: Compiler, statement: Statement, operand: Any, generic_ok: bool = True) -> Any:
@@ -92,21 +98,16 @@ def _arrive(compiler: Compiler, statement: Statement, step: Step) -> None:
 
     def run(machine: Machine, threads: Threads) -> None:
         places = machine.shared_places(step, threads, address(machine, threads), 8)
-        values = np.broadcast_to(given(machine, threads), (len(threads),)) if given else np.ones(len(threads), int)
-        states = [
-            machine.asynchronous.arrive(
-                step,
-                thread,
-                place,
-                1 if expects else value,
-                value if expects else 0,
-                words[0] == "arrive_drop",
-                release,
-            )
-            for thread, place, value in zip(threads.number.tolist(), places.tolist(), values.tolist())
-        ]
+        values = np.broadcast_to(given(machine, threads) if given else 1, (len(threads),)).astype(np.int64)
+        counts, bytes_ = (np.ones_like(values), values) if expects else (values, None)
+        states = np.zeros(len(threads), np.uint64)
+        for place, mine in by_place(places, threads):
+            states[mine] = machine.asynchronous.arrive(
+                step, threads.number[mine], place, counts[mine], None if bytes_ is None else bytes_[mine],
+                words[0] == "arrive_drop", release,
+            )  # fmt: skip
         if sink is not None:
-            sink(machine, threads, np.array(states, np.uint64))
+            sink(machine, threads, states)
 
     step.run = run
 
@@ -122,7 +123,7 @@ def _expect(compiler: Compiler, statement: Statement, step: Step) -> None:
         places = machine.shared_places(step, threads, address(machine, threads), 8)
         amounts = np.broadcast_to(amount(machine, threads), (len(threads),))
         for thread, place, value in zip(threads.number.tolist(), places.tolist(), amounts.tolist()):
-            barrier = machine.asynchronous.barrier(step, thread, place)
+            barrier = machine.asynchronous.barrier(step, np.array([thread]), place)
             if barrier is not None:
                 barrier.tx += sign * value
                 if sign < 0:
@@ -132,6 +133,8 @@ def _expect(compiler: Compiler, statement: Statement, step: Step) -> None:
 
 
 def _wait(compiler: Compiler, statement: Statement, step: Step) -> None:
+    """test_wait and try_wait. The second may return false after a time (9.7.13.15.16), so that it stands in a loop,
+    where it sleeps here; elsewhere it returns at once."""
     words = statement.modifiers
     target, operand, state, *_ = statement.operands
     sink = compiler.sink(target, "pred")
@@ -140,22 +143,26 @@ def _wait(compiler: Compiler, statement: Statement, step: Step) -> None:
     value = compiler.source(state, "u32" if by_parity else "b64")
     step.critical = frozenset(compiler.accessed[0])
     acquire = "relaxed" not in words
-    sleeps = words[0] == "try_wait"
+    sleeps = words[0] == "try_wait" and compiler.repeats(step)
 
     def run(machine: Machine, threads: Threads) -> Array | None:
         places = machine.shared_places(step, threads, address(machine, threads), 8)
         values = np.broadcast_to(value(machine, threads), (len(threads),))
         done = np.zeros(len(threads), bool)
-        for at, (thread, place, asked) in enumerate(zip(threads.number.tolist(), places.tolist(), values.tolist())):
-            barrier = machine.asynchronous.barrier(step, thread, place)
+        asked = (values & 1 if by_parity else values >> np.uint64(32)).astype(np.int64)
+        for place, mine in by_place(places, threads):
+            barrier = machine.asynchronous.barrier(step, threads.number[mine], place)
             if barrier is None:
                 continue
-            phase = barrier.phase - 1 if by_parity else asked >> 32
-            done[at] = (barrier.phase & 1) != (asked & 1) if by_parity else phase < barrier.phase
-            if not done[at]:
-                machine.asynchronous.asked[thread] = place, barrier.phase if by_parity else phase
-            elif phase >= 0:
-                machine.asynchronous.passed(barrier, thread, phase, acquire)
+            for phase in np.unique(asked[mine]).tolist():
+                these = mine[asked[mine] == phase]
+                number = threads.number[these]
+                done[these] = over = barrier.phase & 1 != phase if by_parity else phase < barrier.phase
+                if not over:
+                    now = place, barrier.phase if by_parity else phase
+                    machine.asynchronous.asked.update(dict.fromkeys(number.tolist(), now))
+                elif (ended := barrier.phase - 1 if by_parity else phase) >= 0:
+                    machine.asynchronous.passed(barrier, number, ended, acquire)
         if done.all():
             sink(machine, threads, done)
             return None
@@ -186,7 +193,7 @@ def copies_arrive(compiler: Compiler, statement: Statement, step: Step) -> None:
     def run(machine: Machine, threads: Threads) -> None:
         places = machine.shared_places(step, threads, address(machine, threads), 8)
         for thread, place in zip(threads.number.tolist(), places.tolist()):
-            barrier = machine.asynchronous.barrier(step, thread, place)
+            barrier = machine.asynchronous.barrier(step, np.array([thread]), place)
             if barrier is not None:
                 if neutral:
                     barrier.pending += 1

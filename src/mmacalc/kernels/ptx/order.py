@@ -206,16 +206,20 @@ class Shadow:
     def read(self, at: Array, team: Array, thread: Array, step: int) -> tuple[int, int] | None:
         """Note reads of places (one dimension each). Returns (which of them, the step of the write) for the first that
         is not ordered after the last write, else None."""
+        found = self.unordered_write(at, team, thread)
+        self._note(at, team, thread, step)
+        return found
+
+    def unordered_write(self, at: Array, team: Array, thread: Array) -> tuple[int, int] | None:
+        """As `read`, without noting it."""
         writer, clock = self.writer[at], self.write_clock[at]
         apart = (writer >= 0) & (writer != thread)
-        found = None
         if apart.any():
             wrong = apart & ~self.order.ordered(team, thread, np.maximum(writer, 0), clock)
             if wrong.any():
                 place = int(np.flatnonzero(wrong)[0])
-                found = place, int(self.write_step[at[place]])
-        self._note(at, team, thread, step)
-        return found
+                return place, int(self.write_step[at[place]])
+        return None
 
     def _note(self, at: Array, team: Array, thread: Array, step: int) -> None:
         own = self.order.clock[team, thread]

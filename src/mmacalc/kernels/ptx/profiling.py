@@ -17,7 +17,7 @@ from ...throughput import duration
 from ..device.issue import Figure, Pipe, Work, modelled
 from ..device.observer import Observer
 from ..device.profile import Followed, Jumps, Occupancy, Profile, Profiled, counts_of, lines_of, loops_of, spans_of
-from .program import compile_kernel
+from .compiler import compile_kernel
 from .traffic import SECTOR
 
 TYPE_CHECKING = False

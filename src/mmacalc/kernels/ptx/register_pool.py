@@ -13,8 +13,9 @@ from ...base.errors import Error, counted
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...ptx.module import Statement
+    from .compiler import Compiler
     from .machine import Machine, Threads
-    from .program import Compiler, Step
+    from .program import Step
 
 __all__ = ["RegisterPool", "set_registers"]
 

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from .compiler import Compiler
     from .machine import Machine, Threads
-    from .program import Compiler, Step
+    from .program import Step
 
     Array = NDArray[Any]
     Builder = Callable[[Compiler, Statement, Step], Any]
@@ -149,7 +150,7 @@ def _call(compiler: Compiler, statement: Statement, step: Step) -> None:
 
 def _call_register(compiler: Compiler, statement: Statement, step: Step) -> None:
     """Each thread goes to the body of the function whose address its register holds."""
-    from .program import function_address
+    from .compiler import function_address
 
     (callee,) = [operand for operand in statement.operands if isinstance(operand, Register)]
     address, after = compiler.source(callee, "u64"), compiler.label(Symbol("after"))

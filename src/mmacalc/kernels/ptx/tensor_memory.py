@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...ptx.module import Statement
+    from .compiler import Compiler
     from .machine import Machine, Threads
-    from .program import Compiler, Step
+    from .program import Step
 
     Array = NDArray[Any]
 
@@ -38,11 +39,14 @@ __all__ = ["BUILDERS", "TensorMemory"]
 
 
 class _Reads:
-    """Columns that a warp has loaded by a statement: its threads, and their clocks then."""
+    """Columns that a warp has loaded by a statement: its threads, and their clocks at the end of the load (tcgen05.wait
+    ::ld); None while that is in flight."""
 
     __slots__ = ("clocks", "columns", "number", "step")
 
-    def __init__(self, step: Step, number: Array, columns: Array, clocks: Array) -> None:
+    clocks: Array | None
+
+    def __init__(self, step: Step, number: Array, columns: Array, clocks: Array | None) -> None:
         self.step, self.number, self.columns, self.clocks = step, number, columns, clocks
 
 
@@ -64,6 +68,8 @@ class TensorMemory:
         self.clock: Array = np.zeros(shape, np.int32)
         self.step: Array = np.zeros(shape, np.int32)
         self.busy: Array = np.zeros(shape, np.int32)
+        self.reading: Array = np.zeros(shape, np.int32)  # of operations in flight that read: A, scales, metadata
+        self.readers: list[tuple[int, int, Array, Step]] = []  # of these: thread, CTA, columns, statement
         self.queues: dict[int, list[Any]] = {}  # issuing thread -> products that are not committed
         self.piped: dict[int, dict[int, Any]] = {}  # issuing thread -> its copies and shifts in flight, by number
         # Issuing thread -> agents of the mbarriers that its commits named, and the last phase that they completed.
@@ -72,6 +78,9 @@ class TensorMemory:
         # By CTA and quarter of the lanes, the loads since the last write: by warp and statement, their columns and the
         # clocks of the warp's threads.
         self.reads: dict[tuple[int, int], dict[tuple[int, int], _Reads]] = {}
+        self.loading: dict[int, list[_Reads]] = {}  # warp -> loads that are not waited for
+        # Compilers take a load as complete where its registers are used, without tcgen05.wait::ld.
+        self.used_early = {step.index for step in machine.program.early_reads()}
         self.fences: ThreadFences = ThreadFences(machine.order)
         self.allocations = 0
         self.made: dict[int, tuple[Step, Array]] = {}  # allocation -> its statement and threads
@@ -104,14 +113,31 @@ class TensorMemory:
 
     def has_read(self, step: Step, number: Array, cta: int, quarter: int, columns: Array) -> None:
         """A warp loads columns of its quarter of the lanes."""
-        machine = self.machine
-        clocks = machine.order.clock[machine.team_of[number], machine.member_of[number]].copy()
-        known = self.reads.setdefault((cta, quarter), {})
-        known[int(number[0]), step.index] = _Reads(step, number, columns, clocks)
+        reads = _Reads(step, number, columns, None)
+        self.reads.setdefault((cta, quarter), {})[int(number[0]), step.index] = reads
+        self.loading.setdefault(int(number[0]) // 32, []).append(reads)
+        if step.index in self.used_early:
+            self.loaded(int(number[0]) // 32)
+
+    def loaded(self, warp: int) -> None:
+        """tcgen05.wait::ld of a warp."""
+        order, machine = self.machine.order, self.machine
+        for reads in self.loading.pop(warp, []):
+            reads.clocks = order.clock[machine.team_of[reads.number], machine.member_of[reads.number]].copy()
 
     def check_reads(self, step: Step, thread: int, cta: int, quarters: Array, columns: Array, does: str) -> None:
-        """Whether the loads of columns that a thread overwrites or frees precede that."""
+        """Whether the loads of columns that a thread overwrites or frees precede that, and operations that read them:
+        those of one thread follow each other, but stores (9.7.16.6.2, pipelined instructions)."""
         machine = self.machine
+        if self.reading[np.ix_(np.array([cta]), quarters, columns)].any():
+            alone = step.statement.modifiers[0] in ("mma", "cp", "shift")
+            other = next((reader for who, where, used, reader in self.readers if where == cta
+                          and np.isin(used, columns).any() and not (alone and who == thread)), None)  # fmt: skip
+            if other is not None:
+                machine.launch.find(
+                    "race", step, f"{does} Tensor Memory that an operation in flight reads: tcgen05.commit and its "
+                    "mbarrier must come before", np.array([thread]), other,
+                )  # fmt: skip
         team = machine.team_of[thread : thread + 1]
         for quarter in quarters.tolist():
             known = self.reads.get((cta, quarter), {})
@@ -121,14 +147,18 @@ class TensorMemory:
                 del known[key]
                 own = np.full(len(reads.number), machine.member_of[thread])
                 teams, members = np.repeat(team, len(own)), machine.member_of[reads.number]
-                ordered = machine.order.ordered(teams, own, members, reads.clocks)
-                if ordered.any() and does != "frees" and not (members == own).any():
+                if reads.clocks is None:
+                    ordered = members == own
+                else:
+                    ordered = machine.order.ordered(teams, own, members, reads.clocks)
+                if reads.clocks is not None and ordered.any() and does != "frees" and not (members == own).any():
                     before = np.full(int(ordered.sum()), reads.step.index)
                     self._check_fences(step, thread, members[ordered], reads.clocks[ordered], before)
                 if not ordered.any():
                     machine.launch.find(
                         "race", step, f"{does} Tensor Memory that warp {int(machine.inner_of[reads.number[0]]) // 32} "
-                        "may still read: a barrier, or an mbarrier that it arrives at, must come in between",
+                        f"may still read: {'tcgen05.wait::ld, and then ' if reads.clocks is None else ''}a barrier, or "
+                        "an mbarrier that it arrives at, must come in between",
                         np.array([thread]), reads.step,
                     )  # fmt: skip
 
@@ -307,7 +337,13 @@ def _wait(compiler: Compiler, statement: Statement, step: Step) -> None:
             for warp in np.unique(threads.number // 32).tolist():
                 machine.tensor_memory.settle(warp)
 
-        step.run = run
+    else:
+
+        def run(machine: Machine, threads: Threads) -> None:
+            for warp in np.unique(threads.number // 32).tolist():
+                machine.tensor_memory.loaded(warp)
+
+    step.run = run
 
 
 def _shape(statement: Statement) -> tuple[str, int, bool]:

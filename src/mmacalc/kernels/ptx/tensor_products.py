@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...ptx.module import Statement
+    from .compiler import Compiler
     from .machine import Machine, Threads
-    from .program import Compiler, Step
+    from .program import Step
     from .tensor_memory import TensorMemory
 
     Array = NDArray[Any]
@@ -58,7 +59,7 @@ def commit(compiler: Compiler, statement: Statement, step: Step) -> None:
             ]  # fmt: skip
             places = [int(machine.shared_places(step, one, np.array([target]), 8)[0]) for target in targets]
             queue = machine.tensor_memory.queues.pop(thread, [])
-            barriers = [machine.asynchronous.barrier(step, thread, place) for place in places]
+            barriers = [machine.asynchronous.barrier(step, one.number, place) for place in places]
             first = next((barrier for barrier in barriers if barrier is not None), None)
             member = machine.member_of[thread : thread + 1]
             released = machine.order.release(int(machine.team_of[thread]), member)
@@ -80,7 +81,7 @@ def commit(compiler: Compiler, statement: Statement, step: Step) -> None:
                 for earlier, phase in known.items():
                     clocks[earlier] = max(clocks[earlier], phase)
                 for place in places:
-                    machine.asynchronous.arrive(step, thread, place, 1, release=clocks)
+                    machine.asynchronous.arrive(step, np.array([thread]), place, np.ones(1, np.int64), release=clocks)
 
             machine.asynchronous.fly(
                 step, thread, np.zeros(0, np.int64), True, deliver, [(place, 0) for place in places]
@@ -100,15 +101,13 @@ class _Operation:
         carry_out: Callable[[], None],
         cells: list[Any],
         reads: list[Array],
+        sources: tuple[tuple[int, Array], ...] = (),
     ) -> None:
-        self.machine, self.step, self.thread, self.carry_out, self.cells, self.reads = (
-            machine,
-            step,
-            thread,
-            carry_out,
-            cells,
-            reads,
-        )
+        """cells: (CTA, quarters of the lanes, columns) that it writes; reads: granules of shared memory; sources:
+        (CTA, columns) of Tensor Memory that it reads."""
+        self.machine, self.step, self.thread, self.carry_out = machine, step, thread, carry_out
+        self.cells, self.reads = cells, reads
+        self.sources = [(thread, cta, columns, step) for cta, columns in sources]
         self.number = machine.asynchronous.next
         machine.asynchronous.next += 1
         memory = machine.tensor_memory
@@ -116,6 +115,9 @@ class _Operation:
             index = np.ix_(np.array([cta]), quarters, columns)
             memory.busy[index] += 1
             memory.step[index] = step.index
+        for source in self.sources:
+            memory.reading[source[1], :, source[2]] += 1
+            memory.readers.append(source)
         if step.statement.modifiers[0] in PIPED:
             memory.piped.setdefault(thread, {})[self.number] = self
         for granules in reads:
@@ -129,6 +131,9 @@ class _Operation:
         for cta, quarters, columns in self.cells:
             memory.busy[np.ix_(np.array([cta]), quarters, columns)] -= 1
             memory.note(self.step, cta, quarters, columns, agent if agent is not None else member, clock)
+        for source in self.sources:
+            memory.reading[source[1], :, source[2]] -= 1
+            memory.readers = [one for one in memory.readers if one is not source]
         for granules in self.reads:
             machine.end_reading(granules, self.number)
 
@@ -374,13 +379,14 @@ def _product(  # noqa: C901, PLR0913, PLR0915
         reads.append(granules)
     columns = _columns(step, starts["D"], places["D"].registers)
     quarters = np.unique(places["D"].lane % LANES // 32)
-    memory = machine.tensor_memory
+    memory, sources = machine.tensor_memory, []
     for cta in ctas:
         _may_multiply(memory, step, thread, cta, quarters, columns)
         for name in starts:
             if name != "D":
                 used = _columns(step, starts[name], places[name].registers)
                 _may_read(memory, step, thread, cta, used)
+                sources.append((cta, used))
     signs = {"A": fields.get("negate_a", 0), "B": fields.get("negate_b", 0)}
 
     def carry_out() -> None:
@@ -423,7 +429,8 @@ def _product(  # noqa: C901, PLR0913, PLR0915
             memory.written[cta][np.ix_(rows, columns)] = True
 
     queue = memory.queues.setdefault(thread, [])
-    queue.append(_Operation(machine, step, thread, carry_out, [(cta, quarters, columns) for cta in ctas], reads))
+    written = [(cta, quarters, columns) for cta in ctas]
+    queue.append(_Operation(machine, step, thread, carry_out, written, reads, tuple(sources)))
     machine.launch.count_matrix(step, 1)
 
 

@@ -14,13 +14,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from .compiler import Compiler
     from .machine import Machine, Threads
-    from .program import Compiler, Step
+    from .program import Step
 
     Array = NDArray[Any]
     Builder = Callable[[Compiler, Statement, Step], Any]
 
-__all__ = ["BUILDERS", "alive_lanes", "grouped_by_warp", "present", "with_all_of"]
+__all__ = ["BUILDERS", "alive_lanes", "grouped_by_warp", "outsiders", "present", "with_all_of"]
+
+
+ALL_LANES = 0xFFFFFFFF
 
 
 def grouped_by_warp(machine: Machine, threads: Threads) -> list[tuple[Array, Array]]:
@@ -36,18 +40,37 @@ def grouped_by_warp(machine: Machine, threads: Threads) -> list[tuple[Array, Arr
 
 
 def with_all_of(compiler: Compiler, step: Step, mask: Any) -> None:
-    """Wait until all lanes of the mask are there: lanes that come one by one meet here."""
+    """Wait until all lanes of the mask are there with the same mask: lanes that come one by one meet here. Groups of
+    lanes of one warp with masks of their own are executed each by itself."""
     inner = step.run
 
     def run(machine: Machine, threads: Threads) -> Array | None:
         wanted = np.broadcast_to(mask(machine, threads), (len(threads),)).astype(np.uint32)
-        here = present(machine, threads)
-        missing = (wanted & ~here & alive_lanes(machine, threads)) != 0
-        if missing.any():
-            return machine.launch.gather(machine, step, threads, missing, inner)
-        return inner(machine, threads)
+        masks = wanted[:1] if (wanted == wanted[0]).all() else np.unique(wanted)
+        missing = np.zeros(len(threads), bool)
+        for one in masks.tolist():
+            some, mine = (threads, slice(None)) if len(masks) == 1 else (threads.where(wanted == one), wanted == one)
+            outsiders(machine, step, some, one)
+            absent = np.uint32(one) & ~present(machine, some) & alive_lanes(machine, some) != 0
+            missing[mine] = absent
+            if not absent.all() and (len(masks) > 1 or absent.any()):
+                inner(machine, some.where(~absent))
+        if len(masks) == 1 and not missing.any():
+            return inner(machine, threads)
+        return missing if missing.any() else None
 
     step.run = run
+
+
+def outsiders(machine: Machine, step: Step, threads: Threads, mask: int) -> None:
+    """Threads execute a statement of some lanes of their warp without being among them, which is undefined (9.7.9.6,
+    9.7.13: "if the executing thread is not in the membermask")."""
+    if mask == ALL_LANES:
+        return
+    wrong = np.uint32(mask) >> threads.lane.astype(np.uint32) & np.uint32(1) == 0
+    if wrong.any():
+        machine.launch.find("warp", step, f"is executed by threads that its mask {mask:#010x} does not name: that is "
+                            "undefined", threads.number[wrong])  # fmt: skip
 
 
 def present(machine: Machine, threads: Threads) -> Array:
