@@ -6,6 +6,7 @@ import random
 import shlex
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,7 @@ SAMPLES = {
     "layout": ["layout (4,8):(8,1)", "layout (4,2):(1,8)",
                "layout BlockedLayout([1,4],[8,8],[4,1],[1,0]) --tensor 64x64"],
     "triton-dump": ["explain {ttgir}"],
+    "triton-kernel": ["explain {attend}"],
     "layout-conversion": ["layout BlockedLayout([1,4],[8,8],[4,1],[1,0]) BlockedLayout([4,1],[8,8],[4,1],[0,1])"],
     "tile": [f"tile -a gfx942 -i {F16} --waves 2x2 --repeat 1x2", f"tile -a sm_80 -i {MMA} --permutation n=8:1"],
     "tile-element": [f"tile -a gfx942 -i {F16} --waves 2x2 -A -I 3 -K 5"],
@@ -148,7 +150,10 @@ def files(tmp_path):
     (tmp_path / "race.ptx").write_text(RACE)
     (tmp_path / "matmul.ttgir").write_text(recorded_text("triton/matmul_gfx942.ttgir.gz"))
     kernel = Path(__file__).parent / "data/kernels/exchange_gfx942.hsaco"
+    with zipfile.ZipFile(Path(__file__).parent / "data/triton/attend.zip") as recorded_kernels:
+        recorded_kernels.extractall(tmp_path / "attend")
     return {
+        "attend": str(tmp_path / "attend" / "gfx942"),
         "kernel": str(kernel),
         "ptx": str(tmp_path / "vector_add.ptx"),
         "ttgir": str(tmp_path / "matmul.ttgir"),

@@ -71,6 +71,7 @@ TEXTS = {
     "questions.explain.ExplainedText": "explain:text",
     "questions.explain.answer.Explanation": "explain:explanation_text",
     "questions.explain.triton.DumpAnswer": "explain.triton:dump_text",
+    "questions.explain.triton_kernel.TritonKernel": "explain.triton_kernel:kernel_text",
     "questions.find.Matches": "find:text",
     "questions.find.equivalents.Equivalents": "find.equivalents:text",
     "questions.gemm.Product": "gemm:text",

@@ -23,14 +23,24 @@ __all__ = ["Dump", "DumpStep", "is_dump", "read_dump"]
 
 OPERATIONS = (
     "tt.dot",
+    "tt.dot_scaled",
     "ttng.warp_group_dot",
+    "ttng.tc_gen5_mma",
+    "ttng.tc_gen5_mma_scaled",
     "ttg.convert_layout",
     "ttg.local_load",
     "ttg.local_alloc",
     "ttg.local_store",
 )
 _STEP = re.compile(r"(?:^|=)\s*(" + "|".join(map(re.escape, OPERATIONS)) + r")\s(.*)")
-_LOCATION = re.compile(r'^(#loc\d*) = loc\((?:"[^"]*"\()?(?:(#loc\d*)|"([^"]*)":(\d+))', re.MULTILINE)
+_LOCATION = re.compile(
+    r'^(#loc\d*) = loc\((?:callsite\()?(?:"[^"]*"\()?(?:(#loc\d*)|"([^"]*)":(\d+)(?::(\d+))?)', re.MULTILINE
+)
+_TARGET = re.compile(r'"?ttg\.target"? = "(\w+):(\w+)"')
+_WARPS = re.compile(r'"ttg\.num-warps" = (\d+)')
+
+
+DEEPEST = 8  # names of locations behind each other
 
 
 class DumpStep(Record):
@@ -38,6 +48,7 @@ class DumpStep(Record):
 
     Attributes:
         line: its number. operation: such as tt.dot. source: file and line of the program; "" if the dump has none.
+        column: in that line; 0 if the dump has none.
         layouts: those of its operands and result, with their shapes.
         instruction: of a dot, the one that it becomes; None where the catalog has none, or several.
         count: of a dot, how many of these each warp executes.
@@ -53,13 +64,22 @@ class DumpStep(Record):
     count: int = 0
     conversion: Conversion | None = None
     unread: int = 0
+    column: int = 0
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether it is a dot."""
+        return "dot" in self.operation or "mma" in self.operation
 
 
 class Dump(Record):
-    """The steps of a dump, and the layouts that it names."""
+    """The steps of a dump, and the layouts that it names; target: such as gfx942 or sm_90, "" if the dump says none;
+    warps: of a CTA, 0 if the dump does not say."""
 
     steps: tuple[DumpStep, ...]
     names: tuple[str, ...]
+    target: str = ""
+    warps: int = 0
 
 
 def is_dump(text: str) -> bool:
@@ -90,27 +110,49 @@ def read_dump(text: str) -> Dump:
     steps = [step for number, line in enumerate(text.splitlines(), 1) for step in _steps(number, line, names, places)]
     if not steps:
         raise Error("the dump has no dot and no conversion of layouts; a .ttgir has them")
-    return Dump(tuple(steps), tuple(names))
+    return Dump(
+        tuple(steps),
+        tuple(names),
+        _target(text),
+        whole(found[1], "a number of warps") if (found := _WARPS.search(text)) else 0,
+    )
 
 
-def _sources(text: str) -> dict[str, str]:
-    """The file and line of each location."""
-    direct: dict[str, str] = {}
+def _target(text: str) -> str:
+    """The target that a module names, as mmacalc calls it.
+
+    >>> _target('module attributes {ttg.target = "cuda:80"}'), _target('{"ttg.target" = "hip:gfx942"}')
+    ('sm_80', 'gfx942')
+    """
+    found = _TARGET.search(text)
+    return "" if found is None else f"sm_{found[2]}" if found[1] == "cuda" else found[2]
+
+
+def _sources(text: str) -> dict[str, tuple[str, int]]:
+    """The file with the line, and the column, of each location; of an inlined function those in the function."""
+    direct: dict[str, tuple[str, int]] = {}
     through: dict[str, str] = {}
-    for name, other, path, line in _LOCATION.findall(text):
+    for name, other, path, line, column in _LOCATION.findall(text):
         if other:
             through[name] = other
         else:
-            direct[name] = f"{path.rpartition('/')[2]}:{line}"
-    return direct | {name: direct[other] for name, other in through.items() if other in direct}
+            direct[name] = f"{path.rpartition('/')[2]}:{line}", whole(column or "0", "a column")
+    for name, other in through.items():
+        for _ in range(DEEPEST):
+            other = through.get(other, other)
+        if other in direct:
+            direct[name] = direct[other]
+    return direct
 
 
-def _steps(number: int, line: str, names: dict[str, Encoding], places: dict[str, str]) -> Iterator[DumpStep]:
+def _steps(
+    number: int, line: str, names: dict[str, Encoding], places: dict[str, tuple[str, int]]
+) -> Iterator[DumpStep]:
     found = _STEP.search(line)
     if found is None:
         return
     location = re.search(r"loc\((#loc\d*)\)", line)
-    source = places.get(location[1], "") if location else ""
+    source, column = places.get(location[1], ("", 0)) if location else ("", 0)
     layouts = tuple([
         ForeignLayout("Triton", encoding.kind, encoding=encoding, given_shape=shape, element=element)
         for shape, element, encoding in tensors(found[2], names)
@@ -118,11 +160,12 @@ def _steps(number: int, line: str, names: dict[str, Encoding], places: dict[str,
     operation, unread = found[1], found[2].count("tensor<") + found[2].count("memdesc<") - len(layouts)
     if operation.endswith("dot") and len(layouts) >= 2:
         instruction, count = _instruction(layouts)
-        yield DumpStep(number, operation, source, layouts, instruction, count, unread=unread)
+        yield DumpStep(number, operation, source, layouts, instruction, count, unread=unread, column=column)
     elif operation == "ttg.convert_layout" and len(layouts) == 2:
-        yield DumpStep(number, operation, source, layouts, conversion=_conversion(*layouts), unread=unread)
+        moved = _conversion(*layouts)
+        yield DumpStep(number, operation, source, layouts, conversion=moved, unread=unread, column=column)
     else:
-        yield DumpStep(number, operation, source, layouts, unread=unread)
+        yield DumpStep(number, operation, source, layouts, unread=unread, column=column)
 
 
 def _conversion(source: ForeignLayout, target: ForeignLayout) -> Conversion | None:
@@ -151,8 +194,17 @@ def _instruction(layouts: tuple[ForeignLayout, ...]) -> tuple[Instruction | None
     if len(deepest) != 1:
         return None, 0
     inst = deepest[0]
-    warps = 1 << len(result.linear().bases["warp"])
-    m, n = result.shape
-    warpgroups = warps // 4 if "wgmma" in inst.features else warps
-    total = max(1, m // inst.m) * max(1, n // inst.n) * (first.shape[1] // inst.k)
-    return inst, max(1, total // warpgroups)
+    return inst, _times(inst, result, first.shape[1])
+
+
+def _times(inst: Instruction, result: ForeignLayout, k: int) -> int:
+    """How often each warp executes an instruction for a result. Warps beyond the result compute it again: what a warp
+    has of each axis follows from the bases of the warps that lie in it."""
+    warps = result.linear().bases["warp"]
+    m, n = (inst.n, inst.m) if result.transposed else (inst.m, inst.n)
+    own = (m // 4 if "wgmma" in inst.features else m, n)  # of a warpgroup's rows each warp has a quarter
+    counts = [
+        max(1, size // (1 << sum(bool(basis[axis]) for basis in warps)) // tile)
+        for axis, (size, tile) in enumerate(zip(result.shape, own))
+    ]
+    return counts[0] * counts[1] * (k // inst.k)

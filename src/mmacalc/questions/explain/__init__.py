@@ -8,6 +8,7 @@
     mmacalc explain "c = __builtin_amdgcn_mfma_f32_32x32x8f16(a, b, c, 0, 0, 0);"
     mmacalc explain "__hmma_m16n16k16_mma_f32f32(d, a, b, c, 1, 0);"
     mmacalc explain kernel.ttgir                 the dots of a Triton kernel, their instructions, what moves
+    mmacalc explain ~/.triton/cache/KEY          the same beside the kernel's PTX or amdgcn: which became which
     mmacalc explain "#ttg.dot_op<{opIdx = 0, parent = #ttg.nvidia_mma<{...}>, kWidth = 2}>"    as `mmacalc layout`
     cuobjdump -sass kernel.o | mmacalc explain -
 
@@ -19,6 +20,7 @@ it is the newest that has all of the instructions, with the cycles of the others
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 
 from ...base.checks import arguments_checked
@@ -26,7 +28,7 @@ from ...base.errors import Error, printable
 from ...base.records import Record, json_keys
 from ...command import Command, Reply, argument, show
 from ...command.common import JSON, TARGET
-from ...command.files import each_text
+from ...command.files import each_text, expanded, names_file
 from ...foreign import reads
 from ...foreign.dumps import is_dump, read_dump
 from ...model.architecture import DOUBTFUL
@@ -38,6 +40,7 @@ from ..lint import CheckedListing
 from ..lint import text as lint_text
 from .answer import CONDITION, ExplainedLine, ExplainedOperand, Explanation, cell_text
 from .triton import DumpAnswer, dump_text
+from .triton_kernel import grouped, joined, kernel_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -326,8 +329,18 @@ def _meant(line: str) -> str:
 
 
 def run(options: Options) -> Iterator[Reply]:
-    """The explanation; of several files one after another, also where one is refused."""
-    return each_text(options, _reply, object_text)
+    """The explanation; of several files one after another, also where one is refused; a kernel of Triton as a whole
+    where both its GPU IR and its assembly are there."""
+    paths = [path for path, _ in expanded(options.text)] if all(map(names_file, options.text)) else []
+    kernels = grouped(paths)
+    for ttgir, assembly in kernels:
+        yield show(options.json, "triton-kernel", joined(ttgir, assembly), kernel_text)
+    stems = {os.path.splitext(path)[0] for path, _ in kernels}
+    rest = [path for path in paths if os.path.splitext(path)[0] not in stems]
+    if not kernels:
+        yield from each_text(options, _reply, object_text)
+    elif rest:
+        yield from each_text(type(options)(**{**vars(options), "text": rest}), _reply, object_text)
 
 
 def _reply(given: GivenText, options: Options) -> Reply:
@@ -342,5 +355,5 @@ def _reply(given: GivenText, options: Options) -> Reply:
 COMMAND = Command(
     "explain", "explain a line or a listing of assembly, PTX or SASS: what its matrix instructions do", "look", __doc__,
     (TARGET, JSON, argument("text", "paths of files, - for standard input; or one or more lines", nargs="+")),
-    run, {"explain": text, "layout": layout_text, "triton-dump": dump_text},
+    run, {"explain": text, "layout": layout_text, "triton-dump": dump_text, "triton-kernel": kernel_text},
 )  # fmt: skip

@@ -80,7 +80,7 @@ def _lines(line: DumpLine) -> Iterator[str]:
         yield f"    {' -> '.join(line.layouts)}"
     if step.unread:
         yield f"    {step.unread} of its layouts cannot be read here"
-    if step.operation.endswith("dot"):
+    if step.multiplies:
         if step.instruction is None:
             yield "    no single instruction of the catalog fits these layouts and types"
         else:
