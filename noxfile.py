@@ -3,7 +3,7 @@
     nox                        all of them; a Python that is not there is skipped
     nox -s tests-3.13          the tests that need nothing but Python packages, on one Python
     nox -s triton              kernels by Triton's newest compiler, for AMD and NVIDIA, run on the emulator
-    nox -s tables              the decoder's tables, made again from LLVM 22: every target, ten minutes
+    nox -s tables              the decoder's tables, made again from LLVM 22: every target, five minutes
     nox -s package install     wheel and source archive, checked, and installed in fresh environments
 
 `./test` runs everything on one Python, with the oracles that are programs of their own.
@@ -103,7 +103,8 @@ def sdist(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def tables(session: nox.Session) -> None:
-    """Make the decoder's tables again from LLVM 22 (llvm-22-dev), every target, and compare with what is here.
+    """Make the decoder's tables again from LLVM 22 (llvm-22-dev), every target or those that are named behind `--`, and
+    compare with what is here.
 
     LLVM_HEADERS says where the headers are, if not in /usr/lib/llvm-22/include: `apt-get download llvm-22-dev` and
     `dpkg -x` put them anywhere.
@@ -114,8 +115,9 @@ def tables(session: nox.Session) -> None:
     program = folder / "llvm_decoder"
     source = "tools/decoder_tables/llvm_decoder.cpp"
     session.run("clang++-22", source, "-o", str(program), *options, external=True)
-    session.install("-e", ".")
-    made = session.run("python", "-m", "decoder_tables", str(program), env={"PYTHONPATH": "src:tools"}, silent=True)
+    made = session.run(
+        "python", "-m", "decoder_tables", str(program), *session.posargs, env={"PYTHONPATH": "src:tools"}, silent=True
+    )
     here = Path("src/mmacalc/asm/instruction_tables.txt").read_text()
     lines = [line for line in (made or "").splitlines() if "|" in line or line.startswith("#")]
     if lines != here.splitlines():

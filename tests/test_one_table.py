@@ -8,8 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
+from mmacalc.asm.formats import vop3p
 from mmacalc.asm.tables import FAMILY_OF, flags_of, table
 from mmacalc.catalog import entry
 from test_architecture_files import twin_of
@@ -23,41 +25,106 @@ EXAMPLES = (
     "scratch_store_b32", "flat_atomic_add_f32", "s_waitcnt", "s_and_saveexec_b64", "s_branch", "s_setpc_b64",
     "s_load_dwordx2", "s_nop", "s_bitset1_b32",
 )  # fmt: skip
-# Where asm and hazards name one of them, or the beginning of its name, and why.
-ALLOWED = {
-    "asm/reader.py": "words that begin a line of AMD's assembly, in texts of any target, and what waits may name",
-    "asm/written.py": "messages about the operand of s_waitcnt",
-    "hazards/memory_counters.py": "the instructions that wait, which are written too",
-    "hazards/register_use.py": "s_nop gives wait states; graphics and other names that the tables leave out, by prefix",
-    "hazards/recognizer.py": "s_nop is what repairs",
-    "hazards/tables.py": "the words of the rules: s_nop",
-    "hazards/lint.py": "macros and modes of a listing that is read, names that the tables leave out",
-}
+SHOWN = "text that is shown"
+UNIT = "what fills wait states"
+# Every place in the package that names an example or the beginning of its name: what it knows about it, and why that is
+# not in the record. A fact stands in one module for each instruction.
+PLACES = {
+    ("asm/reader.py", "MATRIX"): ("that a text means a matrix instruction", "texts name what a target lacks"),
+    ("asm/reader.py", "AMD_MNEMONICS"): ("that a line of a text is AMD's", "any text is read, of any target"),
+    ("asm/written.py", "_counters"): (SHOWN, "a message about its operand"),
+    ("catalog/cdna3.py", "INSTRUCTIONS"): ("its record on CDNA3", "the record itself"),
+    ("catalog/cdna4.py", "INSTRUCTIONS"): ("its record on CDNA4", "the record itself"),
+    ("catalog/cdna4.py", "VECTOR_INSTRUCTIONS"): ("lanes in one issue", "rates, which LLVM lacks"),
+    ("catalog/grammar/amd.py", "older_spellings"): ("its older spelling", "a rule of the names themselves"),
+    ("catalog/rdna3.py", "INSTRUCTIONS"): ("its record on RDNA3", "the record itself"),
+    ("catalog/rdna4.py", "INSTRUCTIONS"): ("its record on RDNA4", "the record itself"),
+    ("chaining/ways.py", "SWAPS"): ("what a way of moving data uses it for", "a choice of ours"),
+    ("chaining/ways.py", "MEMORY_NAMES"): ("how a target calls its LDS accesses", "names to be written"),
+    ("cli/help.py", "ONE"): (SHOWN, "an example"),
+    ("cli/help.py", "NAME"): (SHOWN, "an example"),
+    ("compiler/builtins.py", "_stem"): ("clang's name of it", "clang's names are not in LLVM's tables"),
+    ("hazards/lint.py", "NOTHING"): (SHOWN, "a message"),
+    ("hazards/lint.py", "_unchecked"): (UNIT, "the unit of the rules"),
+    ("hazards/memory_counters.py", "waits_of"): ("what it waits for", "the fields of numbers are immediates.py's"),
+    ("hazards/memory_counters.py", "waits_of_statement"): ("what it waits for", "as a text"),
+    ("hazards/memory_counters.py", "wait_text"): ("what it waits for", "written"),
+    ("hazards/recognizer.py", "nop_instructions"): (UNIT, "what repairs is written"),
+    ("hazards/recognizer.py", "HazardRecognizer"): (UNIT, "the unit of the rules"),
+    ("hazards/register_use.py", "states_given"): ("how many wait states it gives", "no other gives more than 1"),
+    ("hazards/register_use.py", "_nop_states"): ("how many wait states it gives", "its number in a text"),
+    ("hazards/tables.py", "RULES"): (UNIT, "the unit of the rules"),
+    ("kernels/amd/arithmetic.py", "_results"): ("what CLAMP means", "of comparisons, by the ISA guide"),
+    ("kernels/amd/checks.py", "check_wait_states"): (UNIT, "the unit of the rules"),
+    ("kernels/amd/control.py", "NOTHING"): ("what it does", "it computes nothing"),
+    ("kernels/amd/control.py", "WAITS"): ("what it does", "it waits"),
+    ("kernels/amd/control.py", "_ENDING"): ("what it does", "a function for each"),
+    ("kernels/amd/cross_lane.py", "CROSS_LANE"): ("what it does", "a function for each"),
+    ("kernels/amd/narrow_formats.py", "is_stochastic"): ("what it does", "the two that a function is for"),
+    ("kernels/amd/narrow_formats.py", "stochastic"): ("what it does", "its name has the format"),
+    ("kernels/amd/operations/floats.py", "APPROXIMATE"): ("its error", "AMD documents it, LLVM does not"),
+    ("kernels/amd/operations/floats.py", ""): ("what it does", "a function for each"),
+    ("kernels/amd/operations/packed.py", "DOTS"): ("what it does", "a function for each"),
+    ("kernels/amd/operations/rounding.py", "_F64"): ("how it rounds in other modes", "a function for each"),
+    ("kernels/amd/operations/rounding.py", "_NARROW"): ("how it rounds in other modes", "a function for each"),
+    ("kernels/amd/operations/scalars.py", "SCALARS"): ("what it does", "a function for each"),
+    ("kernels/amd/program.py", "PARTIAL"): ("that it keeps a part", "LLVM ties accumulators and these alike"),
+    ("page/waits.py", "AFTER"): (SHOWN, "examples of the page"),
+    ("page/waits.py", "BEFORE"): (SHOWN, "examples of the page"),
+    ("questions/find/movement.py", "PURPOSES"): ("what it is good for, in words", "a choice of ours"),
+}  # fmt: skip
+REPEATED = (SHOWN, UNIT)  # no facts about instructions
 
 
-def words_of(path: Path):
-    """The strings of a module that are no documentation."""
-    tree = ast.parse(path.read_text())
-    shown = {
-        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in shown:
-            yield from node.value.split()
+@cache
+def places():
+    """(module, name at its top level) -> line -> the examples that a string there names or begins."""
+    found: dict[tuple[str, str], dict[int, set[str]]] = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        for top in ast.parse(path.read_text()).body:
+            targets = [] if isinstance(top, ast.For) else getattr(top, "targets", [getattr(top, "target", None)])
+            owner = getattr(top, "name", "".join(getattr(one, "id", "") for one in targets[:1]))
+            for node in ast.walk(top):
+                documents = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+                for each in () if documents else ast.iter_child_nodes(node):
+                    if isinstance(each, ast.Constant) and isinstance(each.value, str):
+                        for name in named(each.value):
+                            lines = found.setdefault((str(path.relative_to(SOURCE)), owner), {})
+                            lines.setdefault(each.lineno, set()).add(name)
+    return found
 
 
-def names(word: str) -> bool:
-    """Whether a word is one of the examples or asks for its beginning."""
-    return any(name == word or (len(word) > 2 and name.startswith(word) and "_" in word) for name in EXAMPLES)
+def named(text: str) -> set[str]:
+    """The examples that a word of a text is, or begins."""
+    words = [word for word in text.split() if "_" in word and len(word) > 2]
+    return {name for name in EXAMPLES for word in words if name == word or name.startswith(word)}
 
 
-def test_only_modules_with_a_reason_name_an_instruction_or_the_beginning_of_its_name():
-    found: dict[str, set[str]] = {}
-    for path in sorted([*(SOURCE / "asm").glob("*.py"), *(SOURCE / "hazards").glob("*.py")]):
-        if hits := {word for word in words_of(path) if names(word)}:
-            found[str(path.relative_to(SOURCE))] = hits
-    assert {path: hits for path, hits in found.items() if path not in ALLOWED} == {}
-    assert ALLOWED.keys() - found.keys() == set()
+def test_every_place_that_names_an_instruction_has_a_reason():
+    found = places()
+    assert {place: lines for place, lines in found.items() if place not in PLACES} == {}
+    assert PLACES.keys() - found.keys() == set()
+
+
+def test_no_fact_about_an_instruction_stands_in_two_modules():
+    modules: dict[tuple[str, str], set[str]] = {}
+    for (module, name), lines in places().items():
+        fact, _ = PLACES[module, name]
+        for example in set().union(*lines.values()):
+            modules.setdefault((example, fact), set()).add(module)
+    assert {one: where for one, where in modules.items() if len(where) > 1 and one[1] not in REPEATED} == {}
+
+
+def test_bits_of_formats_stand_once():
+    """What matrix instructions share with VOP3P has its bits from there; a field of their own is another field."""
+    shared = vop3p("cdna").fields
+    rows = re.findall(r'\("(\w+)", "([\d:,]+)"', (SOURCE / "asm/encodings.py").read_text())
+    assert len(rows) > 20
+    names = {"CLMP": "CLAMP", "OPSEL": "OP_SEL", "OPSEL_HI": "OP_SEL_HI", "NEG": "NEG_LO"}
+    again = [(name, bits) for name, bits in rows
+             if (field := shared.get(names.get(name.removeprefix("SCALE_"), name.removeprefix("SCALE_"))))
+             and field.bits == bits]  # fmt: skip
+    assert again == []
 
 
 def test_the_flags_that_readers_ask_for_are_flags_of_records():

@@ -87,8 +87,9 @@ class Decoder:
     @cache  # noqa: B019
     def opcode(self, number: int) -> Opcode:
         found = _opcode(self.lines([f"D {number}"])[0])
-        general = self._described.get(_GENERATION.sub("", found.name))
-        if general is None or len(general.operands) != len(found.operands):
+        line = self._described.get(_GENERATION.sub("", found.name))
+        general = _opcode(line) if line else found
+        if len(general.operands) != len(found.operands):
             return found
         pairs = zip(found.operands, general.operands)
         tied = [one if one.tied == other.tied else one._replace(tied=other.tied, kept=True) for one, other in pairs]
@@ -96,10 +97,10 @@ class Decoder:
 
     @property
     @cache  # noqa: B019
-    def _described(self) -> dict[str, Opcode]:
-        """Every opcode by its name."""
+    def _described(self) -> dict[str, str]:
+        """Every opcode by its name, as it is described."""
         (count,) = self.lines(["N"])
-        return {one.name: one for one in map(_opcode, self.lines([f"D {number}" for number in range(int(count))]))}
+        return {line.partition("|")[0]: line for line in self.lines([f"D {number}" for number in range(int(count))])}
 
 
 def _opcode(line: str) -> Opcode:
@@ -122,6 +123,11 @@ def _answer(line: str) -> Answer:
 
 def _tokens(body: str) -> tuple[tuple[str, ...], str]:
     """The operands of a text and what follows them."""
+    if "[" not in body and "(" not in body:
+        *plain, rest = body.split(",")
+        last, space, more = rest.strip().partition(" ")
+        words = (*(one.strip() for one in plain), *([last] if last else ()))
+        return words, space + more
     tokens, depth, start = [], 0, 0
     for at, character in enumerate(body):
         depth += (character in "[(") - (character in "])")

@@ -75,10 +75,11 @@ class _Rows:
     def format(self, name, form) -> None:
         """All opcodes of a format."""
         fields = [field for field in form.fields.values() if field.value is None and field.name != "OP"]
-        choices = product(*[_begin(name, field) for field in fields])
-        begin = [dict(zip([field.name for field in fields], values)) for values in choices]
-        opcodes = range(1 << form.fields["OP"].width)
-        words = [[form.encode({"OP": opcode, **values}) for values in begin] for opcode in opcodes]
+        choices = product(*[[field.spread(value) for value in _begin(name, field)] for field in fields])
+        fixed, code = form.encode({}), form.fields["OP"]
+        begin = [fixed | sum(values) for values in choices]
+        opcodes = range(1 << code.width)
+        words = [[word | code.spread(opcode) for word in begin] for opcode in opcodes]
         answers = iter(self.decoder.words([word for some in words for word in some], form.size))
         for opcode, some in zip(opcodes, words):
             pairs = [(word, next(answers)) for word in some]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNREAD", "RegisterUse", "accesses", "decoded_use", "entry_of", "is_matrix", "operation_of", "register_use",
-    "untabled",
+    "states_given", "untabled",
 ]  # fmt: skip
 
 # v_mfma_ld_scale_b32 and its like: the first half of a scaled instruction, which only reads the scales.
@@ -524,8 +524,7 @@ def _decoded_scalar(instruction: DecodedInstruction) -> RegisterUse:
     kinds = {"EXEC_64"} if execs else set()
     if name in DEPENDENCY_WAITS and not number & 0xF000:
         kinds = {"VA_VDST"}
-    states = number % MOST_NOP + 1 if name == "s_nop" else 1
-    return RegisterUse(frozenset(kinds), 0, name, (), (), False, False, states)
+    return RegisterUse(frozenset(kinds), 0, name, (), (), False, False, states_given(name, number))
 
 
 def _decoded_matrix(instruction: DecodedInstruction, entry: Entry) -> RegisterUse:
@@ -568,13 +567,21 @@ def _scalar_span(operand: object) -> tuple[RegisterRange, ...]:
     return (RegisterRange("s", first + operand.index, operand.count),)
 
 
+def states_given(name: str, number: int) -> int:
+    """The wait states that an instruction gives: 1, but for s_nop.
+
+    >>> states_given("s_nop", 3), states_given("v_nop", 0)
+    (4, 1)
+    """
+    return number % MOST_NOP + 1 if name == "s_nop" else 1
+
+
 def _nop_states(name: str, statement: Statement) -> int:
-    if name != "s_nop":
-        return 1
-    try:
-        return integer(statement.operands[0]) % MOST_NOP + 1
-    except (IndexError, Error):
-        return 1
+    number = 0
+    if name == "s_nop":
+        with suppress(IndexError, Error):
+            number = integer(statement.operands[0])
+    return states_given(name, number)
 
 
 def _scalar_kinds(name: str, statement: Statement, arch: str) -> frozenset[str]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...asm.decoded import RegisterOperand
 from ...asm.rows import Row
+from ...asm.tables import flags_of
 from .operands import raw_reader
 from .state import GPR_INDEX, M0, VGPR_HIGH
 
@@ -35,7 +36,7 @@ _DESTINATION = 8  # of the mode's bits: those of sources 0, 1 and 2 are 1, 2 and
 
 def is_relative(name: str) -> bool:
     """Whether an instruction adds M0 to the number of a register by itself."""
-    return name.startswith(("v_movrel", "s_movrel"))
+    return "by_m0" in flags_of(name) and name not in INDEX_MODE
 
 
 def relative_key(name: str, m0: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...asm.tables import flags_of
 from ..device.grid_races import GridRaces
 from ..device.memory import octets_of
 from .checks import entry_at, instructions_of
@@ -82,11 +83,12 @@ def orders_workgroups(instruction: DecodedInstruction) -> bool:
     name, modifiers = instruction.name, instruction.modifiers
     if name.startswith(CACHES):
         return name not in SCOPED or bool(modifiers.get("sc1")) or int(modifiers.get("scope", 0)) >= DEVICE_SCOPE
-    if not name.startswith(("global_", "flat_", "buffer_")):
+    flags = flags_of(name)
+    if flags.isdisjoint(("flat", "mubuf")) or not flags.isdisjoint(("scratch", "prefetch", "from_lds")):
         return False
-    if "_atomic_" in name:
+    if "atomic" in flags:
         return bool(instruction.destinations)
-    return "_load_" in name and (
+    return "load" in flags and (
         bool(modifiers.get("sc1") or modifiers.get("glc")) or int(modifiers.get("scope", 0)) >= DEVICE_SCOPE
     )
 

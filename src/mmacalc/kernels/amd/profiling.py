@@ -7,6 +7,7 @@ import numpy as np
 from ...asm.decoder import text
 from ...asm.operations import operation
 from ...hazards.memory_counters import COUNTERS, waits_of
+from ...hazards.register_use import states_given
 from ..device.issue import Figure, Pipe, Work, modelled
 from ..device.observer import Observer
 from ..device.profile import Followed, Jumps, Occupancy, Profile, Profiled, counts_of, lines_of, loops_of, spans_of
@@ -62,11 +63,8 @@ def kind_of(step: Step, target: str) -> str:
 
 
 def _waits(step: Step, generation: str) -> dict[str, int]:
-    """What a wait for memory waits for."""
-    name = step.instruction.name
-    if not name.startswith("s_wait"):
-        return {}
-    return waits_of(name, int(step.instruction.modifiers.get("simm16", 0)), generation)
+    """What a wait for memory waits for; nothing of other instructions."""
+    return waits_of(step.instruction.name, int(step.instruction.modifiers.get("simm16", 0)), generation)
 
 
 # --- how many waves share a SIMD ---
@@ -236,9 +234,8 @@ def _work(step: Step, row: Profiled, generation: str, target: str, hardware: _Ha
         return work._replace(pipes=(("scalar", hardware.issue, hardware.issue),))
     if kind == "barrier":
         return work._replace(barrier=_barrier(step.instruction.name))
-    if step.instruction.name == "s_nop":
-        return work._replace(issue=hardware.issue * (1 + int(step.instruction.modifiers.get("simm16", 0))))
-    return work
+    states = states_given(step.instruction.name, int(step.instruction.modifiers.get("simm16", 0)))
+    return work._replace(issue=hardware.issue * states) if states > 1 else work
 
 
 def _barrier(name: str) -> str:

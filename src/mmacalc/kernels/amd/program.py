@@ -179,7 +179,7 @@ class Step:
         if (control := control_step(instruction, target)) is not None:
             return "control", control
         if name in CROSS_LANE:
-            if name.startswith("ds_"):
+            if "ds" in flags_of(name):
                 self.count = "lds"
             return "cross" if _BY_LANE.isdisjoint(flags_of(name)) else "lane", CROSS_LANE[name](instruction, target)
         if (access := transposing_access(name, target) or access_of(name)) is not None:
