@@ -582,14 +582,12 @@ def test_a_gemm_that_cannot_be_generated_is_refused(name, options, says):
 @pytest.mark.parametrize(
     ("arch", "name", "options", "says"),
     [
-        ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", {}, "dense, of one block"),
         (
             "sm_80",
             "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32",
             {},
-            "a GEMM is generated around mma.sync and wgmma",
+            "a GEMM is generated around mma.sync, mma.sp and wgmma",
         ),
-        ("sm_80", "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", {}, "whole bytes; A of .* has 4 bits"),
         ("sm_90a", f"{WGMMA}.m64n8k256.s32.b1.b1.and.popc", {}, "elements of whole bytes"),
         (
             "sm_90a",

@@ -39,6 +39,7 @@ from .chaining import chain as chain
 from .chaining import feeds as feeds
 from .codegen.generate import generate as generate
 from .codegen.packing import pack_scales as pack_scales
+from .codegen.packing import pack_sparse as pack_sparse
 from .diagnosis.compare import Diagnosis as Diagnosis
 from .diagnosis.compare import diagnose as diagnose
 from .emulator.comparison import NumericsComparison as NumericsComparison

@@ -36,6 +36,7 @@ from .ldmatrix import matrices
 from .ptx import SYNCHRONIZE, braced, operand_texts, operands
 from .source import indented
 from .staging import Side, matrix_swizzle
+from .tensor_copies import SCALE_BLOCKS, SCALE_ROWS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,12 +46,13 @@ if TYPE_CHECKING:
     from .fragments import Fragment
     from .ldmatrix import Matrices
 
-__all__ = ["plan", "source"]
+__all__ = ["plan", "selectors", "source"]
 
 WARPS = 2  # along M and along N
 WARP_M, WARP_N = 64, 64  # the part of D that a warp computes; half the columns where it takes too many registers
 MOST_SUMS = 128  # registers
 DEPTH_BYTES = 64  # of k in one stage, at least
+LEAST_BITS = 4  # of an element
 
 
 def plan(inst: Instruction, order_a: str, order_b: str, stages: int | None = None) -> CudaPlan:
@@ -64,25 +66,59 @@ def plan(inst: Instruction, order_a: str, order_b: str, stages: int | None = Non
     >>> found.block_m, found.block_n, found.block_k, found.a.swizzle
     (128, 128, 32, Swizzle(bits=2, base=4, shift=3))
     """
-    if inst.sparse or inst.scaled or inst.blocks > 1 or "wmma" in inst.features:
-        raise Error(
-            f"a GEMM is generated around mma.sync and wgmma, dense, of one block, without scales; not {inst.name}"
-        )
-    bits = {inst.operand(name).placement.slot_bits for name in "AB"}
-    if len(bits) > 1 or min(bits) < 8:
-        raise Error(f"a GEMM is generated for elements of whole bytes; A of {inst.name} has {min(bits)} bits")
-    width = min(bits) // 8
-    steps = max(1, DEPTH_BYTES // (inst.k * width))
+    bits = _checked(inst, order_a, order_b)
+    steps = max(1, DEPTH_BYTES * 8 // (inst.k * bits))
+    if inst.sparse:
+        steps = max(steps, selectors(inst))
     sums = WARP_M // inst.m * (WARP_N // inst.n) * inst.operand("D").registers
     tiles_m, tiles_n = WARP_M // inst.m, WARP_N // (2 if sums > MOST_SUMS else 1) // inst.n
     extents = {"A": (WARPS * tiles_m * inst.m, order_a == "row"), "B": (WARPS * tiles_n * inst.n, order_b == "col")}
-    a, b = (_side(inst, name, extent, steps * inst.k, width, along) for name, (extent, along) in extents.items())
+    shares = max(1, 8 // bits)  # elements of a byte
+    a, b = (
+        _side(inst, name, extent, steps * inst.k // (shares * (2 if inst.sparse and name == "A" else 1)), bits, along)
+        for name, (extent, along) in extents.items()
+    )
     return CudaPlan(inst, tiles_m, tiles_n, steps, a, b, 1).with_stages(stages)
 
 
-def _side(inst: Instruction, name: str, extent: int, depth: int, width: int, along_k: bool) -> Side:
-    turned = not along_k and width != 2
-    side = Side(name, extent, depth, element_of(inst, name), 8 * width, along_k, turned)
+def _checked(inst: Instruction, order_a: str, order_b: str) -> int:
+    """The bits of an element of A and B in memory.
+
+    Raises:
+        Error: an instruction or an order that no kernel is generated for.
+    """
+    if inst.blocks > 1 or "wmma" in inst.features or (inst.sparse and inst.scaled):
+        raise Error(
+            "a GEMM is generated around mma.sync, mma.sp and wgmma, of one block, and with scales if A is dense; "
+            f"not {inst.name}"
+        )
+    bits = {inst.operand(name).placement.slot_bits for name in "AB"}
+    if len(bits) > 1 or min(bits) < LEAST_BITS:
+        raise Error(f"a GEMM is generated for elements of 4 bits or more; A of {inst.name} has {min(bits)} bit")
+    if min(bits) < 8 and (order_a, order_b) != ("row", "col"):
+        raise Error(
+            f"elements of {min(bits)} bits have k contiguous in memory, in pairs: use order_a='row', order_b='col' for "
+            f"{inst.name}"
+        )
+    for name, order in (("A", "row"), ("B", "col")):
+        if (inst.sparse or inst.scaled or min(bits) < 8) and not matrices(fragment(inst.operand(name)), order):
+            raise Error(f"ldmatrix does not load {name} of {inst.name}: no GEMM is generated around it")
+    return min(bits)
+
+
+def selectors(inst: Instruction) -> int:
+    """How many values the sparsity selector has: so many steps share a register of metadata.
+
+    >>> import mmacalc
+    >>> selectors(mmacalc.instruction("a100", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"))
+    2
+    """
+    return len(inst.modifier_limits()["selector"])
+
+
+def _side(inst: Instruction, name: str, extent: int, depth: int, bits: int, along_k: bool) -> Side:
+    turned = not along_k and bits != 16
+    side = Side(name, extent, depth, element_of(inst, name), max(8, bits), along_k, turned)
     if matrices(fragment(inst.operand(name)), _order(side)):
         return side._replace(swizzle=matrix_swizzle(side.tile.row_bytes))
     natural = "row" if name == "A" else "col"
@@ -135,21 +171,44 @@ def _products(found: CudaPlan) -> Iterator[str]:
         yield ""
     d, a, b = (registers_of(inst, name) for name in "DAB")
     yield "// d += a b"
-    yield f"static __device__ void multiply({d[0]} *d, const {a[0]} *a, const {b[0]} *b) {{"
+    yield from _templates(inst)
+    more = ", unsigned int metadata" * inst.sparse + ", unsigned int a_scale, unsigned int b_scale" * inst.scaled
+    yield f"static __device__ void multiply({d[0]} *d, const {a[0]} *a, const {b[0]} *b{more}) {{"
     texts, first = {}, 0
     for name, (_, _, count) in (("D", d), ("A", a), ("B", b)):
         texts[name] = braced(first, count)
         first += count
     texts["C"] = texts["D"]
+    further = _further(inst, texts, first)
     yield f'    asm volatile("{inst.name} "'
     yield from (f"    {line}" for line in operand_texts(texts, ";"))
     outputs = [f'"+{d[1]}"(d[{number}])' for number in range(d[2])]
     inputs = [
         f'"{kind}"({letter}[{number}])' for letter, (_, kind, many) in (("a", a), ("b", b)) for number in range(many)
     ]
-    yield from (f"    {line}" for line in operands(outputs, inputs))
+    yield from (f"    {line}" for line in operands(outputs, [*inputs, *further]))
     yield "}"
     yield ""
+
+
+def _templates(inst: Instruction) -> Iterator[str]:
+    """What is a constant of each product: which lanes' metadata, or which bytes and lanes of scales."""
+    if inst.sparse:
+        yield "template <int selector>"
+    if inst.scaled:
+        yield "template <int byte, int a_thread, int b_thread>"
+
+
+def _further(inst: Instruction, texts: dict[str, str], number: int) -> list[str]:
+    """The inputs behind A and B, whose texts are added."""
+    if inst.sparse:
+        texts["metadata, selector"] = f"%{number}, %{number + 1}"
+        return ['"r"(metadata)', '"n"(selector)']
+    if inst.scaled:
+        a, b = (f"%{number + at}, {{%{number + at + 1}, %{number + at + 2}}}" for at in (0, 3))
+        texts["scales of A, {byte, thread}"], texts["scales of B, {byte, thread}"] = a, b
+        return ['"r"(a_scale)', '"n"(byte)', '"n"(a_thread)', '"r"(b_scale)', '"n"(byte)', '"n"(b_thread)']
+    return []
 
 
 def _matrices(inst: Instruction, side: Side) -> Matrices | None:
@@ -198,7 +257,7 @@ def _offsets(found: CudaPlan, side: Side, part: Fragment) -> Iterator[str]:
     if side.rows_of_k:
         yield f"int {letter}_at[{found.steps}];"
         yield f"for (int step = 0; step < {found.steps}; ++step)"
-        byte = total([(inst.k * side.bytes, "step"), (1, given.byte())])
+        byte = total([(side.tile.row_bytes // found.steps, "step"), (1, given.byte())])
         yield f"    {letter}_at[step] = {letter}_place({warp}{more} + {given.row()}, {byte});"
         return
     yield f"int {letter}_at[{tiles}];"
@@ -208,10 +267,19 @@ def _offsets(found: CudaPlan, side: Side, part: Fragment) -> Iterator[str]:
 
 
 def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
-    yield from loop_head()
+    inst = found.instruction
+    if inst.sparse or inst.scaled:
+        yield from _fetching(found)
+    yield from loop_head(found)
     yield f"    {SYNCHRONIZE}  // and all warps have multiplied the one before, whose place is free"
     yield "    copy_stage(stage ? stage - 1 : STAGES - 1);"
     yield "    const unsigned char *a_tile = a_tiles[stage], *b_tile = b_tiles[stage];"
+    if inst.sparse or inst.scaled:
+        yield from (f"    {line}" for line in _steps(found, a, b))
+        yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"
+        yield "}"
+        yield ""
+        return
     yield "#pragma unroll"
     yield f"    for (int step = 0; step < {found.steps}; ++step) {{"
     for side, part, tiles in ((found.a, a, "TILES_M"), (found.b, b, "TILES_N")):
@@ -226,6 +294,106 @@ def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
     yield ""
 
 
+def _fetching(found: CudaPlan) -> Iterator[str]:
+    """How a stage's metadata or scales come from memory to registers, one stage ahead."""
+    inst = found.instruction
+    if inst.sparse:
+        count = selectors(inst)
+        words = found.steps // count
+        yield f"// Metadata as mmacalc.pack_sparse lays it out: a word of each lane for {count * inst.k} k"
+        yield f"// of {inst.m} rows; those of one stage, and those of the next."
+        yield f"const int depth_words = (K + {count * inst.k - 1}) / {count * inst.k};"
+        yield f"unsigned int now[TILES_M][{words}], next[TILES_M][{words}];"
+        yield "const auto fetch = [&](int k) {"
+        yield "#pragma unroll"
+        yield f"    for (int i = 0; i < TILES_M; ++i) for (int word = 0; word < {words}; ++word) {{"
+        yield f"        const int row = (first_m + warp_m) / {inst.m} + i, at = k / {count * inst.k} + word;"
+        yield f"        const bool inside = row * {inst.m} < M && at < depth_words;"
+        yield "        next[i][word] = inside ? metadata[((long long)row * depth_words + at) * 32 + lane] : 0x44444444;"
+        yield "    }"
+        yield "};"
+    else:
+        yield from _scales_fetched(found)
+    yield "fetch(0);"
+
+
+def _scales_fetched(found: CudaPlan) -> Iterator[str]:
+    inst = found.instruction
+    words = _scale_words(found)
+    deep = SCALE_BLOCKS * inst.block_size
+    yield f"// Scales as mmacalc.pack_scales lays them out: a word of each row for {deep} k. A lane has those of the"
+    yield "// rows and columns that thread ids choose: of two tiles of A, of four of B."
+    yield f"const int depth_words = (K + {deep - 1}) / {deep}, quad = lane % 4, eighth = lane / 4;"
+    counts = {"a": found.tiles_m // 2, "b": found.tiles_n // 4}
+    every = ", ".join(
+        f"{letter}_{when}[{count}][{words}]" for letter, count in counts.items() for when in ("now", "next")
+    )
+    yield f"unsigned int {every};"
+    yield "const auto scale = [&](const unsigned int *scales, int row, int k) {"
+    yield f"    const int tile = row / {SCALE_ROWS} * depth_words + k / {deep};"
+    yield f"    const int at = row % 32 * 4 + row % {SCALE_ROWS} / 32;"
+    yield f"    const unsigned int word = scales[(long long)tile * {SCALE_ROWS} + at];"
+    blocks = found.block_k // inst.block_size
+    if blocks < SCALE_BLOCKS:
+        yield f"    return word >> k / {inst.block_size} % {SCALE_BLOCKS} * 8;"
+    else:
+        yield "    return word;"
+    yield "};"
+    yield "const auto fetch = [&](int k) {"
+    for letter, warp, first, place in (
+        ("a", "warp_m", "first_m", "32 * n + quad / 2 * 16 + quad % 2 * 8 + eighth"),
+        ("b", "warp_n", "first_n", "32 * n + quad * 8 + eighth"),
+    ):
+        yield "#pragma unroll"
+        yield f"    for (int n = 0; n < {counts[letter]}; ++n) for (int word = 0; word < {words}; ++word) {{"
+        yield f"        const int row = {first} + {warp} + {place}, at = k + word * {deep};"
+        inside = f"at < K && row < {'M' if letter == 'a' else 'N'}"
+        yield f"        {letter}_next[n][word] = {inside} ? scale({letter.upper()}_scales, row, at) : 0;"
+        yield "    }"
+    yield "};"
+
+
+def _scale_words(found: CudaPlan) -> int:
+    """The words of four scales that a row has in a stage."""
+    return max(1, found.block_k // found.instruction.block_size // SCALE_BLOCKS)
+
+
+def _steps(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
+    """The products of a stage, step by step: what chooses metadata and scales is a constant of each."""
+    inst = found.instruction
+    for letter in ("",) if inst.sparse else ("a_", "b_"):
+        yield "#pragma unroll"
+        yield f"for (int n = 0; n < sizeof({letter}now) / 4; ++n) {letter}now[0][n] = {letter}next[0][n];"
+    yield "fetch(k + BLOCK_K);  // arrives while this stage is multiplied"
+    for step in range(found.steps):
+        yield "{"
+        yield f"    constexpr int step = {step};"
+        for side, part, tiles in ((found.a, a, "TILES_M"), (found.b, b, "TILES_N")):
+            yield from (f"    {line}" for line in _fill(found, side, part, tiles))
+        yield "#pragma unroll"
+        yield f"    for (int i = 0; i < TILES_M; i += {2 if inst.scaled else 1})"
+        yield "#pragma unroll"
+        yield f"        for (int j = 0; j < TILES_N; j += {4 if inst.scaled else 1}) {{"
+        yield from (f"            {line}" for line in _step_products(found, step))
+        yield "        }"
+        yield "}"
+
+
+def _step_products(found: CudaPlan, step: int) -> Iterator[str]:
+    inst = found.instruction
+    if inst.sparse:
+        count = selectors(inst)
+        yield f"multiply<{step % count}>(sum[i][j].word, a_part[i], b_part[j], now[i][{step // count}]);"
+        return
+    first = step * inst.k // inst.block_size
+    word, byte = divmod(first, SCALE_BLOCKS)
+    for i in range(2):
+        for j in range(4):
+            parts = f"sum[i + {i}][j + {j}].word, a_part[i + {i}], b_part[j + {j}]"
+            scales = f"a_now[i / 2][{word}], b_now[j / 4][{word}]"
+            yield f"multiply<{byte}, {i}, {j}>({parts}, {scales});"
+
+
 def _fill(found: CudaPlan, side: Side, part: Fragment, tiles: str) -> Iterator[str]:
     """The registers of one operand for one step: by ldmatrix, four registers at once, or element by element."""
     inst, letter = found.instruction, side.name.lower()
@@ -234,22 +402,22 @@ def _fill(found: CudaPlan, side: Side, part: Fragment, tiles: str) -> Iterator[s
     warp, extent = ("warp_m", inst.m) if side.name == "A" else ("warp_n", inst.n)
     given = _matrices(inst, side)
     yield "#pragma unroll"
+    row_bytes = side.tile.row_bytes
     if given is None:
         row, byte = _element_place(side, part)
         yield f"for (int tile = 0; tile < {tiles}; ++tile) {{"
         for item in part.items:
             more, along = (item.row, item.column) if side.name == "A" else (item.column, item.row)
             line = total([(1, warp), (extent, "tile"), (1, row)], more)
-            column = total([(inst.k * side.bytes, "step"), (1, byte)], along * side.bytes)
+            column = total([(row_bytes // found.steps, "step"), (1, byte)], along * side.bytes)
             yield f"    {letter}_part[tile][{item.slot}] ="
             yield f"        *(const {side.element} *)({side.tile.place(line, column)});"
         yield "}"
         return
-    row_bytes = side.tile.row_bytes
     if side.rows_of_k:
         at = f"{letter}_at[step] + tile * {extent * row_bytes}"
     else:
-        at = f"{letter}_at[tile] + step * {inst.k * row_bytes}"
+        at = f"{letter}_at[tile] + step * {side.depth // found.steps * row_bytes}"
     yield f"for (int tile = 0; tile < {tiles}; tile += {4 // count})"
     yield f"    load_matrices{'_turned' * given.transposed}({letter}_part[tile], {letter}_tile + {at});"
 

@@ -68,6 +68,22 @@ class CudaPlan(TupleRecord):
         """The name of the kernel for aligned matrices; `_any` behind it is that of the other."""
         return f"gemm_{kernel_name(self.instruction)}{self.epilogue.suffix}"
 
+    def shares(self, side: Side) -> int:
+        """The k of the product that one unit of a side in memory stands for: 2 of a compressed A, and of pairs of
+        elements in a byte."""
+        return self.block_k // side.depth
+
+    @property
+    def packed(self) -> int:
+        """The elements of A and B in a byte: leading dimensions are given in elements, and counted in bytes."""
+        return max(1, 8 // self.instruction.operand("A").placement.slot_bits)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """What the kernels take behind D: metadata of a sparse A, or scales."""
+        scales = ("A_scales", "B_scales") if self.instruction.scaled else ()
+        return (*["metadata"] * self.instruction.sparse, *scales)
+
     @property
     def stored(self) -> int:
         """The neighbours in D that one store writes."""
@@ -79,9 +95,14 @@ class CudaPlan(TupleRecord):
 
     def aligned(self, m: int, n: int, k: int, lda: int, ldb: int, ldd: int) -> bool:
         """Whether the kernel for aligned matrices takes these sizes."""
-        count = VECTOR // self.a.bytes
-        depth = self.a.along_k or self.b.along_k
-        return not (lda % count or ldb % count or (depth and k % count) or n % self.stored or ldd % self.stored)
+        count = VECTOR // self.a.bytes * self.packed
+        return not (lda % count or ldb % count or k % self.depth_multiple or n % self.stored or ldd % self.stored)
+
+    @property
+    def depth_multiple(self) -> int:
+        """What K is a multiple of in aligned matrices: 16 bytes of each that has k contiguous; 1 if none has."""
+        every = [VECTOR // side.bytes * self.shares(side) for side in (self.a, self.b) if side.along_k]
+        return max(every, default=1)
 
     @property
     def wave(self) -> int:
@@ -106,7 +127,7 @@ class CudaPlan(TupleRecord):
     @property
     def block_k(self) -> int:
         """The k of one stage."""
-        return self.a.depth
+        return self.steps * self.instruction.k
 
 
 def element_of(inst: Instruction, name: str) -> str:
@@ -148,8 +169,9 @@ def head(found: CudaPlan) -> Iterator[str]:
     words = {True: "row by row", False: "column by column"}
     yield f"// D = {found.epilogue.formula} with {inst.name} on {inst.architecture.title}."
     yield f"// A (M x K) lies {words[found.a.along_k]}, B (K x N) {words[not found.b.along_k]}, D (M x N) row by row."
-    count = VECTOR // found.a.bytes
-    depth = "K, " if found.a.along_k or found.b.along_k else ""
+    count = VECTOR // found.a.bytes * found.packed
+    deeper = f"K of {found.depth_multiple}, " if found.depth_multiple > count else "K, "
+    depth = deeper if found.a.along_k or found.b.along_k else ""
     pairs = f"; N, ldd of {found.stored}" if found.stored > 1 else ""
     yield f"// ld are in elements. {found.name}"
     yield f"// is for aligned matrices: {depth}lda, ldb multiples of {count}{pairs};"
@@ -207,10 +229,11 @@ def staging(found: CudaPlan, placed: bool = True) -> Iterator[str]:
     for side in (found.a, found.b):
         if placed or side.turned:
             yield from side.tile.function()
-        yield from _turning(side) if side.turned else _copying(side)
+        depth = "BLOCK_K" if found.shares(side) == 1 else str(side.depth)
+        yield from _turning(side, depth) if side.turned else _copying(side, depth)
 
 
-def _copying(side: Side) -> Iterator[str]:
+def _copying(side: Side, depth: str) -> Iterator[str]:
     """Rows of memory become rows of the tile, in the order of the threads."""
     tile, letter = side.tile, side.name.lower()
     copies = -(-tile.bytes // VECTOR // THREADS)
@@ -226,19 +249,19 @@ def _copying(side: Side) -> Iterator[str]:
     more = "" if side.along_k else ", inside[COPIES]"
     yield f"    int at, place[COPIES]{more};  // in shared memory; {what}"
     yield ""
-    yield from _beginning(side)
+    yield from _beginning(side, depth)
     yield from _one_stage(side)
     yield "};"
     yield ""
 
 
-def _beginning(side: Side) -> Iterator[str]:
+def _beginning(side: Side, depth: str) -> Iterator[str]:
     """The constructor: where the thread's bytes lie in memory."""
     tile, kind, count = side.tile, f"{side.name.lower()}_copies", VECTOR // side.bytes
     partly = tile.bytes % (VECTOR * THREADS)  # not every thread copies in the last round
     yield f"    __device__ {kind}(const {side.element} *matrix, int first, int extent, int ld, int thread) {{"
     yield f"        at = thread * {VECTOR};"
-    yield f"        next = {'BLOCK_K' if side.along_k else '(long long)BLOCK_K * ld'};"
+    yield f"        next = {depth if side.along_k else f'(long long){depth} * ld'};"
     yield "#pragma unroll"
     yield "        for (int n = 0; n < COPIES; ++n) {"
     if partly:
@@ -305,7 +328,7 @@ def _origin(side: Side) -> Iterator[str]:
         yield f"const int row = byte / ROW, column = byte % ROW / {side.bytes};"
 
 
-def _turning(side: Side) -> Iterator[str]:
+def _turning(side: Side, depth: str) -> Iterator[str]:
     """Rows of memory become columns of the tile: no instruction turns elements of this width over on the way."""
     tile, letter, count = side.tile, side.name.lower(), VECTOR // side.bytes
     vectors = side.extent // count
@@ -322,8 +345,8 @@ def _turning(side: Side) -> Iterator[str]:
     yield "        : matrix(matrix), first(first), extent(extent), ld(ld), thread(thread) {}"
     yield ""
     yield f"    __device__ void copy_stage(unsigned char *{letter}_tile, int left) {{"
-    yield f"        for (int at = thread; at < {vectors} * BLOCK_K; at += THREADS) {{"
-    yield f"            const int k = at / {lanes} % BLOCK_K, part = at / ({lanes} * BLOCK_K) * {lanes} + at % {lanes};"
+    yield f"        for (int at = thread; at < {vectors} * {depth}; at += THREADS) {{"
+    yield f"            const int k = at / {lanes} % {depth}, part = at / ({lanes} * {depth}) * {lanes} + at % {lanes};"
     yield f"            const int m = first + part * {count};"
     yield f"            const {side.element} *from = matrix + (long long)k * ld + m;"
     yield f"            union {{ u32x4 whole; {side.element} each[{count}]; }} found = {{}};"
@@ -338,7 +361,7 @@ def _turning(side: Side) -> Iterator[str]:
     place = tile.place(f"part * {count} + e", size)
     yield f"            for (int e = 0; e < {count}; ++e) *({side.element} *)({place}) = found.each[e];"
     yield "        }"
-    yield "        matrix += (long long)BLOCK_K * ld;"
+    yield f"        matrix += (long long){depth} * ld;"
     yield "    }"
     yield "};"
     yield ""
@@ -367,8 +390,9 @@ def accumulator(inst: Instruction) -> str:
 
 def arguments(found: CudaPlan) -> str:
     """The parameters of the kernels."""
+    more = "".join([f" const unsigned int *{name}," for name in found.inputs])
     return (
-        f"const {found.a.element} *A, const {found.b.element} *B, {output_of(found)} *D,\n"
+        f"const {found.a.element} *A, const {found.b.element} *B, {output_of(found)} *D,{more}\n"
         f"    int M, int N, int K, int lda, int ldb, int ldd{parameters(found.instruction, found.epilogue).declared}"
     )
 
@@ -405,12 +429,13 @@ def place_of_block(alignment: int) -> Iterator[str]:
     yield "b_copies<aligned> b(B, first_n, N, ldb, thread);"
 
 
-def loop_head() -> Iterator[str]:
+def loop_head(found: CudaPlan) -> Iterator[str]:
     """The copies of the first stages, and the beginning of the loop over the stages."""
     yield "int left = K;  // k that are not yet copied"
     yield "const auto copy_stage = [&](int stage) {"
-    for letter in "ab":
-        yield f"    {letter}.copy_stage({letter}_tiles[stage], left);"
+    for side in (found.a, found.b):
+        letter, shares = side.name.lower(), found.shares(side)
+        yield f"    {letter}.copy_stage({letter}_tiles[stage], left{f' / {shares}' if shares > 1 else ''});"
     yield "    left -= BLOCK_K;"
     yield "    commit_copies();  // of nothing behind the last stage, so that there are always as many groups"
     yield "};"
@@ -426,7 +451,9 @@ def kernels(found: CudaPlan, ways: tuple[str, ...] = ("true", "false")) -> Itera
         yield 'extern "C" __global__ void __launch_bounds__(THREADS)'
         yield f"{name}({arguments(found)}) {{"
         more = parameters(found.instruction, found.epilogue).passed
-        yield f"    tile<{aligned}>(A, B, D, M, N, K, lda, ldb, ldd{more});"
+        given = ", ".join(["A", "B", "D", *found.inputs])
+        leads = ", ".join([f"{name} / {found.packed}" if found.packed > 1 else name for name in ("lda", "ldb")])
+        yield f"    tile<{aligned}>({given}, M, N, K, {leads}, ldd{more});"
         yield "}"
         yield ""
 
@@ -434,8 +461,10 @@ def kernels(found: CudaPlan, ways: tuple[str, ...] = ("true", "false")) -> Itera
 def launch_line(found: CudaPlan, sizes: tuple[int, int, int]) -> Iterator[str]:
     """The line that launches the kernel from the host, as a comment."""
     m, n, k = sizes
-    lda, ldb = k if found.a.along_k else m, k if found.b.along_k else n
+    kept = k // (found.shares(found.a) // found.packed)  # of a compressed A
+    lda, ldb = kept if found.a.along_k else m, k if found.b.along_k else n
     name = found.name + "_any" * (not found.aligned(m, n, k, lda, ldb, n))
     yield f"// {name}<<<{found.blocks(m, n)}, {found.threads}>>>("
     more = parameters(found.instruction, found.epilogue).passed
-    yield f"//     A, B, D, {m}, {n}, {k}, {lda}, {ldb}, {n}{more});  // A, B, D, M, N, K, lda, ldb, ldd{more}"
+    given = ", ".join(["A", "B", "D", *found.inputs])
+    yield f"//     {given}, {m}, {n}, {k}, {lda}, {ldb}, {n}{more});  // {given}, M, N, K, lda, ldb, ldd{more}"

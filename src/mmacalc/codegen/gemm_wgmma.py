@@ -129,7 +129,7 @@ def _prologue(found: CudaPlan) -> Iterator[str]:
 
 
 def _loop(found: CudaPlan) -> Iterator[str]:
-    yield from loop_head()
+    yield from loop_head(found)
     yield "    // The asynchronous proxy, through which wgmma reads, sees what this thread copied."
     yield '    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
     yield f"    {SYNCHRONIZE}  // and the stage before is multiplied, so its place is free"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base.checks import arguments_checked, require_int
+from ..base.checks import arguments_checked, require_int, shown
 from ..base.errors import Error
+from ..emulator.execution import compress, execution_of
+from ..emulator.registers import scatter
+from .gemm_cuda import selectors
 from .tensor_copies import SCALE_BLOCKS, SCALE_ROWS
 
 TYPE_CHECKING = False
@@ -14,9 +17,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ..model import Instruction
+
     Array = NDArray[Any]
 
-__all__ = ["pack_scales"]
+__all__ = ["pack_scales", "pack_sparse"]
 
 
 @arguments_checked
@@ -54,3 +59,55 @@ def pack_scales(scales: Any, blocks: int = SCALE_BLOCKS) -> Array:
     filled[: given.shape[0], : given.shape[1]] = given.view(np.uint8)
     tiles = filled.reshape(rows // SCALE_ROWS, 4, 32, count // SCALE_BLOCKS, SCALE_BLOCKS)
     return np.ascontiguousarray(tiles.transpose(0, 3, 2, 1, 4).reshape(rows // SCALE_ROWS, -1))
+
+
+@arguments_checked
+def pack_sparse(instruction: Instruction, matrix: Any) -> tuple[Array, Array]:
+    """A 2:4 sparse A compressed, and its metadata as a generated GEMM around mma.sp takes it.
+
+    Each lane has a word of its own: for 16 rows and as many steps along k as the sparsity selector has values, word
+    L of 32 is the register of lane L. So 16 rows and 64 k of f16 are 32 words, which a warp loads at once.
+
+    Args:
+        instruction: an mma.sp. matrix: A, (M, K), of values; of every four along k (of tf32 every two) at most two
+            (one) are not 0; K is a multiple of four (of tf32 two).
+
+    Returns:
+        The values that are kept, (M, K / 2), float64; and the metadata, (ceil(M / 16), ceil(K / k), 32), uint32.
+
+    Raises:
+        Error: an instruction that is not mma.sp, or a matrix that is not sparse.
+
+    Source: PTX ISA 9.1, section 9.7.14.6 (sparse storage, metadata, sparsity selector).
+
+    >>> import mmacalc, numpy
+    >>> inst = mmacalc.instruction("a100", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    >>> kept, metadata = pack_sparse(inst, numpy.tile([0.0, 1, 0, 2], (16, 16)))
+    >>> kept.shape, metadata.shape, hex(metadata[0, 0, 0])
+    ((16, 32), (1, 1, 32), '0xdddddddd')
+    """
+    if not getattr(instruction, "sparse", False) or not instruction.name.startswith("mma.sp"):
+        raise Error(f"pack_sparse takes an mma.sp; got {shown(getattr(instruction, 'name', instruction))}")
+    values = np.asarray(matrix, float)
+    executions = [
+        execution_of(instruction, None, {"selector": at}, False, False) for at in range(selectors(instruction))
+    ]
+    sparsity = executions[0].sparsity
+    assert sparsity is not None  # of mma.sp
+    if values.ndim != 2 or values.shape[1] % sparsity.period:
+        raise Error(f"A is a matrix (M, K), K a multiple of {sparsity.period}; got shape {values.shape}")
+    steps, m, k = len(executions), instruction.m, instruction.k
+    rows, depth = (-(-size // unit) * unit for size, unit in zip(values.shape, (m, steps * k)))
+    filled = np.zeros((rows, depth))
+    filled[: len(values), : values.shape[1]] = values
+    kept, index = compress(filled, filled == 0, sparsity, instruction.name)
+    if sparsity.period == 2:  # of tf32: two positions of 16 bits each
+        index = np.stack([2 * index, 2 * index + 1], axis=-1).reshape(rows, -1)
+    each = index.shape[1] // (depth // k)  # entries of one product
+    tiles = index.reshape(rows // m, m, depth // (steps * k), steps, each).transpose(0, 2, 3, 1, 4)
+    words = np.zeros((*tiles.shape[:2], 1, 32), np.uint32)
+    for step, execution in enumerate(executions):
+        one = np.zeros_like(words)
+        scatter(one, tiles[:, :, step], execution.places("K"))
+        words |= one
+    return kept[: len(values), : values.shape[1] // 2], words[:, :, 0]
