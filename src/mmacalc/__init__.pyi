@@ -38,14 +38,14 @@ from .chaining import Chain as Chain
 from .chaining import chain as chain
 from .chaining import feeds as feeds
 from .codegen.generate import generate as generate
-from .codegen.packing import pack_scales as pack_scales
-from .codegen.packing import pack_sparse as pack_sparse
 from .diagnosis.compare import Diagnosis as Diagnosis
 from .diagnosis.compare import diagnose as diagnose
 from .emulator.comparison import NumericsComparison as NumericsComparison
 from .emulator.comparison import compare_numerics as compare_numerics
 from .emulator.gemm import gemm as gemm
 from .emulator.gemm import gemm_bits as gemm_bits
+from .emulator.packing import pack_scales as pack_scales
+from .emulator.packing import pack_sparse as pack_sparse
 from .families.descriptors import instruction_descriptor as instruction_descriptor
 from .families.descriptors import shared_memory_descriptor as shared_memory_descriptor
 from .hazards.lint import Finding as Finding

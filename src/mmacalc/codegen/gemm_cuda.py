@@ -11,6 +11,7 @@ others, which copies element by element.
 from __future__ import annotations
 
 from ..base.errors import Error
+from ..families.tensor_memory import SCALE_BLOCKS, SCALE_ROWS
 from ..memory_access.answer import memory
 from ..memory_access.swizzles import MODES
 from .epilogue import finishing, output_format
@@ -36,7 +37,6 @@ from .ldmatrix import matrices
 from .ptx import SYNCHRONIZE, braced, operand_texts, operands
 from .source import indented
 from .staging import Side, matrix_swizzle
-from .tensor_copies import SCALE_BLOCKS, SCALE_ROWS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _checked(inst: Instruction, order_a: str, order_b: str) -> int:
 
 
 def selectors(inst: Instruction) -> int:
-    """How many values the sparsity selector has: so many steps share a register of metadata.
+    """How many values the sparsity selector has, which is how many steps share a register of metadata.
 
     >>> import mmacalc
     >>> selectors(mmacalc.instruction("a100", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"))

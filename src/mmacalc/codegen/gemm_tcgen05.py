@@ -20,7 +20,7 @@ from math import gcd
 from ..base.errors import Error
 from ..base.records import TupleRecord
 from ..families.descriptors import INPUT_CODES, SWIZZLES, instruction_descriptor
-from ..families.tensor_memory import COLUMNS, d_letter
+from ..families.tensor_memory import COLUMNS, SCALE_BLOCKS, SCALE_BYTES, SCALE_ROWS, d_letter
 from .epilogue import NO_EPILOGUE, finishing, output_format, parameters
 from .gemm_staging import block_order, ended, output_of
 from .ptx import HEADER, SHARED_ADDRESS, braced, operands
@@ -31,9 +31,6 @@ from .tensor_copies import (
     ARRIVE,
     COPY_BOX,
     MBARRIERS,
-    SCALE_BLOCKS,
-    SCALE_BYTES,
-    SCALE_ROWS,
     SHARED_BYTES,
     TENSOR_MAP,
     VECTOR,

@@ -97,9 +97,9 @@ def generate(
         order_a, order_b: "row" or "col": how A and B lie in memory.
         ld: "arguments": leading dimensions, in elements and multiples of the widest access, are arguments of the
             kernel; "constants": those of one tile.
-        gemm: "MxNxK" or (M, N, K): a tiled GEMM through LDS (shared memory) instead, (of NVIDIA around
-            mma.sync, mma.sp, wgmma and tcgen05.mma); it takes any sizes, those given are in the launch line. But for tcgen05
-            there are two kernels in the source, for aligned matrices and for all others.
+        gemm: "MxNxK" or (M, N, K): a tiled GEMM through LDS (shared memory) instead, of NVIDIA around mma.sync, mma.sp,
+            wgmma and tcgen05.mma; it takes any sizes, those given are in the launch line. But for tcgen05 there are two
+            kernels in the source, for aligned matrices and for all others.
         tile: "MxNxK" or (M, N, K) of a workgroup's tile; stages: of A and B that LDS holds; of a GEMM, by the target
             and the instruction if left out.
         epilogue: of a GEMM, what becomes of A B: words such as "alpha,beta,scale=row,bias=column,relu,to=f16":

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ..model import Instruction
 
 __all__ = [
-    "ALIGNMENT", "ARRIVE", "COPY_BOX", "MBARRIERS", "ROW_BYTES", "SCALE_BLOCKS",
-    "SCALE_BYTES", "SCALE_ROWS", "SHARED_BYTES", "TENSOR_MAP", "VECTOR", "box", "copies",
+    "ALIGNMENT", "ARRIVE", "COPY_BOX", "MBARRIERS", "ROW_BYTES",
+    "SHARED_BYTES", "TENSOR_MAP", "VECTOR", "box", "copies",
     "copy_lines", "map_comments", "multiple", "offsets", "side", "step_bytes", "swizzle_name",
 ]  # fmt: skip
 
@@ -33,8 +33,6 @@ SHARED_BYTES = 227 << 10  # that a block of Hopper and Blackwell can ask for
 ALIGNMENT = 1024  # of a stage: the period of the widest swizzle
 VECTOR = 16  # bytes: what rows of memory are multiples of
 MOST_ROWS = 256  # of a box
-# Of a tile of scales as tcgen05.cp.32x128b.warpx4 takes it: rows of A or columns of B, blocks of k, and bytes.
-SCALE_ROWS, SCALE_BLOCKS, SCALE_BYTES = 128, 4, 512
 
 TENSOR_MAP = """\
 struct __attribute__((aligned(64))) tensor_map { unsigned long long word[16]; };  // CUtensorMap

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from .base import Placement
 
 LANES, COLUMNS, CELL = 128, 512, 32
+# Of a tile of scales as tcgen05.cp.32x128b.warpx4 takes it: rows of A or columns of B, blocks of k, and bytes.
+SCALE_ROWS, SCALE_BLOCKS, SCALE_BYTES = 128, 4, 512
 
 # D by the PTX ISA's letter. Every cell has 32 bits; a 16-bit D fills the low half of each.
 D_LAYOUTS = {

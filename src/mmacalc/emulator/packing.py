@@ -6,10 +6,9 @@ import numpy as np
 
 from ..base.checks import arguments_checked, require_int, shown
 from ..base.errors import Error
-from ..emulator.execution import compress, execution_of
-from ..emulator.registers import scatter
-from .gemm_cuda import selectors
-from .tensor_copies import SCALE_BLOCKS, SCALE_ROWS
+from ..families.tensor_memory import SCALE_BLOCKS, SCALE_ROWS
+from .execution import compress, execution_of
+from .registers import scatter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,10 +87,8 @@ def pack_sparse(instruction: Instruction, matrix: Any) -> tuple[Array, Array]:
     """
     if not getattr(instruction, "sparse", False) or not instruction.name.startswith("mma.sp"):
         raise Error(f"pack_sparse takes an mma.sp; got {shown(getattr(instruction, 'name', instruction))}")
-    values = np.asarray(matrix, float)
-    executions = [
-        execution_of(instruction, None, {"selector": at}, False, False) for at in range(selectors(instruction))
-    ]
+    values, selectors = np.asarray(matrix, float), instruction.modifier_limits()["selector"]
+    executions = [execution_of(instruction, None, {"selector": at}, False, False) for at in selectors]
     sparsity = executions[0].sparsity
     assert sparsity is not None  # of mma.sp
     if values.ndim != 2 or values.shape[1] % sparsity.period:
