@@ -6,7 +6,7 @@ import mmacalc
 from generated_gemms import OPTIONS
 from generated_kernels import compiled
 from mmacalc.arithmetic.codecs import decode, encode
-from mmacalc.codegen.attention import attention_plan
+from mmacalc.codegen.attention import attention_plan, cuda_attention_plan
 from oracles.emulated_kernel import ATTENTION, ptx_of
 
 EMPTY = 0x7DAD  # a NaN of f16; of bf16 a large number
@@ -21,9 +21,12 @@ class Attention:
 
     def __init__(self, target, name, head, causal, folder, wave=None, tile=None):
         self.inst, self.head, self.causal, self.target = mmacalc.instruction(target, name), head, causal, target
-        self.plan = attention_plan(self.inst, head, causal, wave, tile)
+        hip = self.inst.architecture.family.language == "hip"
+        self.plan = (attention_plan if hip else cuda_attention_plan)(
+            self.inst, head, causal, **({"wave": wave} if hip else {}), tile=tile
+        )
         self.source = mmacalc.generate(self.inst, attention=(1, 2, 64, 64, head), causal=causal, wave=wave, tile=tile)
-        if self.inst.architecture.family.language == "hip":
+        if hip:
             path = compiled(self.source, target, folder / "a.hsaco", self.plan.wave, OPTIONS.get(target, ()))
         else:
             path = ptx_of(self.source, target, folder, ATTENTION)

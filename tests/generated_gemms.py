@@ -75,7 +75,7 @@ def laid_out(rows, bits, lead):
 
 
 def conflicts(report):
-    return sum(site.conflicts for site in report.lds)
+    return sum(site.conflicts for site in (report.lds if hasattr(report, "lds") else report.shared_accesses))
 
 
 def spills(path):

@@ -29,6 +29,14 @@ HIP = [
     ("gfx1201", "v_wmma_f32_16x16x16_f16", 64, 64),
     ("gfx90a", "v_mfma_f32_32x32x4bf16", 64, None),
 ]
+CUDA = [
+    ("sm_80", f"{MMA}.f16.f16.f32", 64),
+    ("sm_90a", f"{MMA}.bf16.bf16.f32", 128),
+    ("sm_120a", f"{MMA}.f16.f16.f32", 128),
+    ("sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", 32),
+    ("sm_89", f"{MMA}.bf16.bf16.f32", 64),
+    ("sm_100a", f"{MMA}.f16.f16.f32", 64),
+]
 
 
 def tried(made, *sizes, **options):
@@ -45,6 +53,13 @@ def test_attention_is_right_for_lengths_that_are_no_multiples_of_the_tile(target
     report = tried(made, 1, 2, 2, 37, 81, rows_first=True)
     assert wave == 64 or conflicts(report) == 0
     assert spills(made.path) == [0], "registers are spilled to scratch memory"
+
+
+@sampled(("target", "name", "head"), CUDA, 3)
+def test_attention_of_nvidia_is_right_without_a_bank_conflict(target, name, head, tmp_path):
+    for causal, sizes in ((True, (1, 2, 2, 37, 81)), (False, (2, 1, 1, 65, 40))):
+        report = tried(Attention(target, name, head, causal, tmp_path), *sizes, rows_first=causal)
+        assert conflicts(report) == 0
 
 
 @pytest.mark.whole
@@ -92,6 +107,9 @@ def test_p_is_handed_over_as_chain_says():
     ("gfx942", "v_mfma_i32_32x32x16_i8", {"attention": "1x1x3x3x64"}, "for f16 and bf16; A of"),
     ("gfx1100", "v_wmma_f16_16x16x16_f16", {"attention": "1x1x3x3x64"}, "its sibling that adds up in f32"),
     ("sm_90a", "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16", {"attention": "1x1x3x3x64"}, "not wgmma"),
+    ("sm_75", "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", {"attention": "1x1x3x3x64"}, "sm_80 and later have"),
+    ("sm_80", f"{MMA}.f16.f16.f32", {"attention": "1x1x3x3x96"}, "is 32, 64, 128; got 96"),
+    ("sm_80", f"{MMA}.f16.f16.f32", {"attention": "1x1x3x3x64", "tile": "128x64"}, "has 64 queries and a multiple"),
     ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", {"attention": "1x1x3x3x64"}, "not mma.sp"),
 ])  # fmt: skip
 def test_an_attention_that_cannot_be_is_refused(target, name, given, says):

@@ -22,8 +22,9 @@ from ..base.records import TupleRecord
 from ..chaining import chain
 from .fragments import fragment
 from .gemm import VECTOR, best_swizzle, held_k, kpack_of, lost_cycles, pieces, transposing, turns_of, writes
+from .gemm_staging import FIRST_ASYNC, STATIC_BYTES, THREADS, target_number
 from .source import kernel_name, memory_type
-from .staging import Side
+from .staging import Side, matrix_swizzle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,10 @@ if TYPE_CHECKING:
     from ..model import Instruction
     from .gemm import Piece, Turn
 
-__all__ = ["AttentionPlan", "Problem", "attention_plan", "checked_instruction", "problem_of", "tile_of"]
+__all__ = [
+    "AttentionPlan", "CudaAttentionPlan", "Problem", "attention_plan", "checked_instruction", "cuda_attention_plan",
+    "problem_of", "tile_of",
+]  # fmt: skip
 
 WORKGROUP_QUERIES = 128
 WAVE_QUERIES = {64: 32, 32: 16}  # by the lanes of a wave, unless the instruction has more
@@ -42,6 +46,7 @@ FEWER_KEYS = {"gfx11": 16, "gfx10": 16, "gfx120": 32}
 """Of larger heads, where more would spill: waves have 256 registers, of which Q and O take half (on RDNA3, where both
 halves of a wave hold all of Q, three quarters)."""
 MOST_HEAD = 256
+CUDA_HEADS = (32, 64, 128)
 FORMATS = ("f16", "bf16")
 
 
@@ -111,6 +116,38 @@ class AttentionPlan(TupleRecord):
     def tile_keys(self) -> tuple[int, ...]:
         """The key that each row of K's tile in LDS has."""
         return tuple([row // self.unit * self.unit + self.keys[row % self.unit] for row in range(self.block_n)])
+
+
+class CudaAttentionPlan(TupleRecord):
+    """The sizes of an attention kernel of NVIDIA: head and causal as of `AttentionPlan`; warps: of a block; k, v: how
+    they go through shared memory."""
+
+    instruction: Instruction
+    head: int
+    causal: bool
+    warps: int
+    k: Side
+    v: Side
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel."""
+        return f"attention_{kernel_name(self.instruction)}_{self.head}{'_causal' * self.causal}"
+
+    @property
+    def threads(self) -> int:
+        """The threads of a block."""
+        return 32 * self.warps
+
+    @property
+    def block_m(self) -> int:
+        """The queries of a block."""
+        return self.warps * self.instruction.m
+
+    @property
+    def block_n(self) -> int:
+        """The keys of a tile."""
+        return self.k.depth
 
 
 def problem_of(given: str | Sequence[int]) -> Problem:
@@ -224,6 +261,43 @@ def attention_plan(
         )
     found = AttentionPlan(inst, size, head, causal, waves, tiles_q, kpack, k, v, None, handover, order)
     return _without_conflicts(found)
+
+
+def cuda_attention_plan(
+    inst: Instruction, head: int, causal: bool = False, tile: str | Sequence[int] | None = None
+) -> CudaAttentionPlan:
+    """The sizes of an attention kernel around an mma.sync.
+
+    Raises:
+        Error: an instruction, a head size or a tile that does not fit; the message says what would.
+
+    >>> import mmacalc
+    >>> inst = mmacalc.instruction("a100", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
+    >>> found = cuda_attention_plan(inst, 128)
+    >>> found.block_m, found.block_n, found.v.swizzle
+    (64, 64, Swizzle(bits=3, base=4, shift=4))
+    """
+    checked_instruction(inst)
+    link = chain(inst, inst, "A")
+    if not link.free or link.relabel or link.sources != tuple(range(len(link.sources))):
+        raise Error(f"D of {inst.name} is not A of it as it lies; attention is generated around m16n8k16 and m16n8k8")
+    if target_number(inst) < FIRST_ASYNC:
+        raise Error(f"attention for NVIDIA copies by cp.async, which sm_{FIRST_ASYNC} and later have; not {inst.arch}")
+    if head not in CUDA_HEADS:
+        raise Error(f"the head size of {inst.name} is {', '.join(map(str, CUDA_HEADS))}; got {head}")
+    queries, keys = tile_of(tile, (THREADS // 32 * inst.m, KEYS))
+    unit = max(link.k, 32)
+    fits = queries == THREADS // 32 * inst.m and keys > 0 and keys % unit == 0
+    if not fits or 4 * keys * head > STATIC_BYTES:
+        raise Error(
+            f"a tile of {inst.name} has {THREADS // 32 * inst.m} queries and a multiple of {unit} keys, whose K and V "
+            f"fit into {STATIC_BYTES} bytes; got {queries}x{keys}"
+        )
+    swizzle = matrix_swizzle(2 * head)
+    k, v = (
+        Side(name, head, keys, memory_type(inst.format("B").name, "cuda"), 16, False, False, swizzle) for name in "KV"
+    )
+    return CudaAttentionPlan(inst, head, causal, THREADS // 32, k, v)
 
 
 def _default_keys(inst: Instruction, head: int) -> int:

@@ -6,6 +6,7 @@ last are not stored. While a tile of K and V is in LDS the next is on its way in
 
 from __future__ import annotations
 
+from .attention import AttentionPlan
 from .fragments import fragment, linear_sum, runs
 from .gemm import VECTOR, pieces
 from .gemm_hip import FLAGS, HELPERS, TURNED, place_function
@@ -18,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..compiler.dialects import Intrinsic
-    from .attention import AttentionPlan, Problem
+    from .attention import CudaAttentionPlan, Problem
     from .gemm import Piece
 
-__all__ = ["head_comment", "source"]
+__all__ = ["head_comment", "launch_arguments", "source"]
 
 PAD = 16  # bytes behind each query's row of P in LDS, against bank conflicts
 EXCHANGES = {
@@ -47,10 +48,12 @@ def source(found: AttentionPlan, sizes: Problem) -> str:
     return "\n".join([*lines, *_launch(found, sizes), ""])
 
 
-def head_comment(found: AttentionPlan) -> Iterator[str]:
+def head_comment(found: AttentionPlan | CudaAttentionPlan) -> Iterator[str]:
     """What the kernel computes, and how its matrices lie in memory."""
     inst = found.instruction
-    yield f"// O = softmax(scale Q K^T) V with {inst.name} on {inst.architecture.title}, wave{found.wave}."
+    yield f"// O = softmax(scale Q K^T) V with {inst.name}"
+    wave = f", wave{found.wave}" if isinstance(found, AttentionPlan) else ""
+    yield f"// on {inst.architecture.title}{wave}."
     yield f"// Heads of {found.head} elements of {inst.format('A').name}; any number of queries (M) and of keys (N)."
     if found.causal:
         yield "// Causal: the query m sees the keys n <= m + N - M, so the last query sees all keys."

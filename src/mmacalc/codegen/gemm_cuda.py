@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from .fragments import Fragment
     from .ldmatrix import Matrices
 
-__all__ = ["plan", "selectors", "source"]
+__all__ = ["plan", "product_functions", "selectors", "source"]
 
 WARPS = 2  # along M and along N
 WARP_M, WARP_N = 64, 64  # the part of D that a warp computes; half the columns where it takes too many registers
@@ -158,7 +158,15 @@ def _constants(found: CudaPlan) -> Iterator[str]:
 def _products(found: CudaPlan) -> Iterator[str]:
     inst = found.instruction
     given = [_matrices(inst, side) for side in (found.a, found.b)]
-    transposed = {matrix.transposed for matrix in given if matrix}
+    yield from product_functions(inst, {matrix.transposed for matrix in given if matrix})
+
+
+def product_functions(inst: Instruction, transposed: set[bool]) -> Iterator[str]:
+    """The functions `load_matrices` (and `load_matrices_turned`) and `multiply` around PTX.
+
+    Args:
+        transposed: of the matrices that are loaded, whether they are turned over.
+    """
     for trans in sorted(transposed):
         name = f"ldmatrix.sync.aligned.m8n8.x4{'.trans' * trans}.shared.b16"
         yield f"// Four 8x8 matrices{' of 16-bit elements, turned over' * trans}; each lane names a row."

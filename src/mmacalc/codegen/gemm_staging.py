@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from .gemm_tma import TmaPlan
 
 __all__ = [
-    "FIRST_ASYNC", "THREADS", "VECTOR", "CudaPlan", "accumulator", "arguments", "block_order", "element_of", "ended",
-    "ends", "head", "kernels", "launch_line", "loop_head", "output_of", "place_of_block", "registers_of", "staging",
-    "target_number",
+    "COPY_ASYNC", "FIRST_ASYNC", "STATIC_BYTES", "THREADS", "VECTOR", "CudaPlan", "accumulator", "arguments",
+    "block_order", "element_of", "ended", "ends", "head", "kernels", "launch_line", "loop_head", "output_of",
+    "place_of_block", "registers_of", "staging", "target_number",
 ]  # fmt: skip
 
 VECTOR = 16  # bytes of a thread's access

@@ -9,9 +9,9 @@ from ..base.checks import arguments_checked, shown
 from ..base.errors import Error, did_you_mean, first_of
 from ..base.numerals import whole
 from ..base.records import TupleRecord, json_keys
-from . import attention_hip, cuda, gemm_cuda, gemm_hip, gemm_tcgen05, gemm_tma, gemm_wgmma, hip
+from . import attention_cuda, attention_hip, cuda, gemm_cuda, gemm_hip, gemm_tcgen05, gemm_tma, gemm_wgmma, hip
 from . import gemm as tiled
-from .attention import attention_plan, checked_instruction, problem_of
+from .attention import attention_plan, checked_instruction, cuda_attention_plan, problem_of
 from .epilogue import epilogue_of
 from .fragments import chosen_lanes, fragment, group_size
 from .marks import plain
@@ -202,6 +202,9 @@ def _attention(
         raise Error(f"attention takes causal, tile and wave: leave out {', '.join(given)}")
     checked_instruction(inst)
     problem = problem_of(sizes)
+    if inst.architecture.family.language == "cuda":
+        inst.architecture.wave(wave)
+        return attention_cuda.source(cuda_attention_plan(inst, problem.head, causal, tile), problem)
     return attention_hip.source(attention_plan(inst, problem.head, causal, wave, tile), problem)
 
 
