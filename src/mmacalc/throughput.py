@@ -17,7 +17,7 @@ from .base.records import TupleRecord, json_keys
 from .catalog import entry
 from .catalog.grammar import sass
 from .families.tensor_memory import LANES, allowed_shapes, slot_bits, types_of
-from .formats import formats_named, named, scaling
+from .formats import FORMATS, formats_named, named, scaling
 from .model import Product
 from .model.tensor_memory import TensorMemoryInstruction
 
@@ -468,4 +468,7 @@ def _none_fits(architecture: str, record: Architecture, type: str, out: str | No
         if {"A", "B", "D"} <= set(inst.operands) and not inst.sparse:
             known |= dict.fromkeys(sorted(inst.format_names("A") & inst.format_names("B")))
     result = f" with {out} results" if out else ""
-    return f"{record.title} multiplies no {type} matrices{result}; its dense instructions take {', '.join(known)}"
+    narrow = any(FORMATS[name].bits < 8 and not FORMATS[name].is_float for name in formats_named(type))
+    others = ", ".join([name for name in known if FORMATS[name].bits <= 16])
+    more = f". Weights of 4 bits are converted in registers to another format first, such as {others}" if narrow else ""
+    return f"{record.title} multiplies no {type} matrices{result}; its dense instructions take {', '.join(known)}{more}"

@@ -42,6 +42,7 @@ from ..base.errors import Error, did_you_mean
 from ..base.late import imported
 from ..families import family
 from ..model import Architecture, Instruction, Product
+from ..model.architecture import VENDORS
 from .grammar.entry import Entry, names_of
 from .grammar.literals import contents, read_literals
 
@@ -99,6 +100,15 @@ class Catalog:
                 self._read(*self._unread[0])
         return (short, False) if short in self._names else self._by_words(name, short)
 
+    def _by_vendor(self) -> dict[str, str]:
+        """The names of the architectures that are known, by vendor; of NVIDIA without those of one chip's family."""
+        found: dict[str, list[str]] = {}
+        for name in sorted(self._entries):
+            one = self._entries[name].architecture
+            if one.vendor != "nvidia" or not name.endswith(("a", "f")):
+                found.setdefault(VENDORS[one.vendor], []).append(name)
+        return {vendor: ", ".join(names) for vendor, names in found.items()}
+
     def _by_words(self, name: str, short: str) -> tuple[str, bool]:
         """What a text means that is not a known name to the letter."""
         from .grammar.chips import meaning
@@ -109,8 +119,12 @@ class Catalog:
         found = meaning(name, {**owners, **dict.fromkeys(self._without, "no matrix instructions")})
         if found is None:
             hint = did_you_mean(short, self._display_names, shown=self._display_names)
-            known = ", ".join(sorted(self._entries))
-            raise Error(f"unknown architecture '{name}'.{hint} Known: {known}; `architectures` lists products.", kind="unknown name")
+            known = "; ".join([f"{vendor} {names}" for vendor, names in self._by_vendor().items()])
+            raise Error(
+                f"unknown architecture '{name}'.{hint} Known: {known}. `mmacalc architectures` lists them with their "
+                "products; what is covered and what is not: https://mmacalc.github.io/mmacalc/coverage.html",
+                kind="unknown name",
+            )
         if found.name in self._without:
             raise Error(f"{name} has no matrix instructions: {self._without[found.name]}")
         if found.name in owners and normalised(found.name) not in self._names:  # a series

@@ -21,6 +21,7 @@ from ..command import Command, argument
 from ..formats import FORMATS
 from . import command, command_names, summaries
 from .help import COMPUTED, TOPICS
+from .hints import is_architecture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -171,16 +172,8 @@ def _named(before: list[str]) -> str | None:
     named = [word for flag, word in pairwise(before) if flag in ("-a", "--architecture")]
     named += [flag.partition("=")[2] for flag in before if flag.startswith("--architecture=")]
     if not named:
-        named = [word for word in before[1:] if word[:1] != "-" and _is_architecture(word)]
+        named = [word for word in before[1:] if word[:1] != "-" and is_architecture(word)]
     return named[-1] if named else None
-
-
-def _is_architecture(word: str) -> bool:
-    try:
-        entry(word)
-    except Error:
-        return False
-    return True
 
 
 def _instructions(before: list[str]) -> list[str]:

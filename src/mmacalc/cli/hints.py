@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..base.errors import Error, did_you_mean
 from ..catalog import entry
 from ..catalog.grammar.sass import is_opcode
@@ -17,6 +19,8 @@ __all__ = ["option_for", "unknown_command"]
 
 INSTRUCTIONS = ("v_", "mma.", "wgmma", "wmma", "ldmatrix", "stmatrix", "tcgen05", "dpas")
 """How the names of instructions begin."""
+_NAME = re.compile(r"[\w .:+()/-]{1,60}")
+"""What the names of products are written with."""
 
 
 def unknown_command(word: str) -> str:
@@ -52,7 +56,9 @@ def option_for(word: str, known: Container[str]) -> str:
 
 
 def is_architecture(word: str) -> bool:
-    """Whether a word is the name of an architecture."""
+    """Whether a word is the name of an architecture, and no line of a listing that has one among its words (`%a2`)."""
+    if is_instruction(word) or not _NAME.fullmatch(word):
+        return False
     try:
         entry(word)
     except Error:

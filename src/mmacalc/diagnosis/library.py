@@ -619,13 +619,20 @@ def _misread(problem: Problem, operands: str, other: Format) -> Iterator[Edit]:
     if any(execution.formats[x].bits != other.bits for x in operands):
         return
     own, half = execution.formats[operands[0]], ""
-    made = {x: encode(problem.values[x], other) for x in operands}
+    made = {x: encode(_as_given(problem, x), other) for x in operands}
     read = {x: encode(decode(problem.codes[x], other).astype(np.float64), execution.formats[x]) for x in operands}
     if "fnuz" in (own.specials, other.specials) and own.exponent == other.exponent:
         half = ": half the value" if own.specials == "fnuz" else ": twice the value"
     given = {"form": own, "other": other.name, "half": half}
     yield Edit(operands, Recoding(f"{other.name} as {own.name}", made), "holds other codes", given)
     yield Edit(operands, Recoding(f"{own.name} as {other.name}", read), "read as others", given)
+
+
+def _as_given(problem: Problem, name: str) -> Array:
+    """The numbers of an input before they were rounded: FNUZ has no minus zero, whose OCP code it reads as NaN."""
+    values = np.asarray(problem.given[name], np.float64) if name in (problem.given or {}) else problem.values[name]
+    same = values.size == problem.values[name].size  # else a dense A was compressed
+    return values.reshape(problem.values[name].shape) if same else problem.values[name]
 
 
 def _cut(problem: Problem, name: str) -> Array:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..chaining import Chain, Feeds
     from ..chaining.answer import Filled
     from ..chaining.conversions import Conversion
+    from ..chaining.tiles import Use
     from ..chaining.ways import Way
     from ..command import Options
 
@@ -122,7 +123,7 @@ def text(answer: Chains) -> str:
 
 def _one(answer: Chain) -> str:
     use = answer.tiles.use
-    lines = [f"{answer.use}: {answer.kind} ({MEANINGS[answer.kind]})", f"  {use.formula}"]
+    lines = [f"{answer.use}: {answer.kind} ({MEANINGS[answer.kind]})", f"  {use.formula}: {_summed(use)}"]
     lines += _field("tile", _tile(answer))
     lines += _field("D", f"{answer.tiles.source.pattern}")
     lines += _field(use.operand, f"{answer.tiles.target.pattern}")
@@ -132,6 +133,13 @@ def _one(answer: Chain) -> str:
     lines += _moves(answer)
     lines += _field("provenance", f"layouts: {answer.provenance}")
     return "\n".join(lines)
+
+
+def _summed(use: Use) -> str:
+    """Which index of D the next product adds up, and what attention computes for it."""
+    if use.f == "i":
+        return "Y adds up the columns of D; in attention D is S = Q K'"
+    return "Y adds up the rows of D; in attention D is S' = K Q', Q and K exchanged"
 
 
 def _field(name: str, content: str | list[str]) -> list[str]:

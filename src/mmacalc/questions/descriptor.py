@@ -137,6 +137,8 @@ def _word(text: str) -> int:
 
 def run(options: Options) -> Reply:
     """A descriptor's fields, or an atom's bytes."""
+    if options.architecture and options.instruction is None and options.what not in (None, *KINDS):
+        options.instruction, options.what = options.what, None  # `descriptor H100 wgmma...`
     if options.instruction is not None:
         _of_instruction(options)
     if options.what is None:
@@ -159,7 +161,7 @@ def _of_instruction(options: Options) -> None:
 
     if options.architecture is None:
         raise Error(f"-i {options.instruction} needs the architecture; give -a")
-    inst = entry(options.architecture).instruction(options.instruction)
+    inst = entry(options.architecture).meant(options.instruction)
     kind = getattr(inst, "kind", None)
     if options.what is not None:
         if options.value is not None or options.what in KINDS:

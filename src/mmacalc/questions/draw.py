@@ -12,10 +12,11 @@ each column adds to the lane and to the register, so they are the whole layout, 
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 from ..base.errors import Error
 from ..catalog import entry
-from ..command import Command, flag, number, option
+from ..command import Command, Reply, flag, number, option
 from ..command.common import ARCHITECTURE, INSTRUCTION, MODIFIERS, TILE, WAVE, operand_of
 from ..command.options import (
     MATRICES,
@@ -40,19 +41,24 @@ if TYPE_CHECKING:
 WIDTH = 120  # characters, where nothing says how wide the terminal is
 
 
-def run(options: Options) -> str:
+def run(options: Options) -> Reply:
     """Draw, into a file or as text."""
     drawing = _drawing(options)
     if options.output is not None:
         drawing.save(options.output)
-        return ""
+        return Reply(0, "", "")
     colour = options.color == "always" or (options.color == "auto" and _colourful())
-    text = drawing.text(colour=colour, width=options.width or _terminal_width())
-    try:
-        text.encode(sys.stdout.encoding or "utf-8")
-    except (UnicodeEncodeError, AttributeError):
-        return text.replace("\N{MIDDLE DOT}", ".")
-    return text
+    width = options.width or _terminal_width()
+    text = drawing.text(colour=colour, width=width)
+    plain = drawing.text(width=width) if colour else text
+    needed = max(map(len, plain.split("\n")))
+    with suppress(AttributeError):
+        try:
+            text.encode(sys.stdout.encoding or "utf-8")
+        except UnicodeEncodeError:
+            text = text.replace("\N{MIDDLE DOT}", ".")
+    note = f"mmacalc: the picture takes {needed} characters in a line, not {width}; -o FILE draws it in any size\n"
+    return Reply(0, text, note if options.width and needed > width else "")
 
 
 def _drawing(options: Options) -> Drawing:

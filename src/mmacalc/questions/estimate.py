@@ -43,7 +43,13 @@ def text(estimate: Estimate) -> str:
     if estimate.peak is not None:
         lines.append(f"peak: {estimate.peak} operations per {record.unit} and cycle{_rate(estimate)}")
     rows = [_row(candidate) for candidate in estimate.candidates]
-    return "\n".join(lines) + "\n" + tables.write(COLUMNS, rows) + "".join(f"{note}\n" for note in _notes(estimate))
+    return (
+        "\n".join(lines)
+        + "\n"
+        + tables.write(COLUMNS, rows)
+        + LEGEND
+        + "".join(f"{note}\n" for note in _notes(estimate))
+    )
 
 
 def _device(estimate: Estimate) -> str:
@@ -82,6 +88,28 @@ def _notes(estimate: Estimate) -> Iterator[str]:
     if any(c.cycles is None for c in estimate.candidates):
         through = f"; those it publishes for {record.title} are of {record.fma_through}" if record.fma_through else ""
         yield f"?: NVIDIA publishes no rate for this instruction and these formats{through}."
+    yield from _emulated(estimate)
+
+
+def _emulated(estimate: Estimate) -> Iterator[str]:
+    """What ptxas makes of instructions for which the target has no opcode of its own."""
+    from ..catalog.grammar.sass import sass_of
+
+    for one in estimate.candidates:
+        inst = one.instruction
+        opcodes, status = sass_of(inst, inst.arch)
+        if status == "emulated":
+            yield f"Emulated: {estimate.architecture.title} has no opcode for {estimate.type}; ptxas makes {opcodes} of"
+            yield f"{inst.name} (and alike of the others)."
+            if ".S8" in opcodes or ".U8" in opcodes:
+                yield "So int8 needs as many matrix instructions, and no conversion: --type i8 has its rates."
+            return
+
+
+LEGEND = """\
+cycles each: of one instruction on its matrix unit; useful: what is no padding; peak: of the fastest there is for these
+  formats; A B D: 32-bit registers of a lane; bytes: moved if every instruction loads its A and B from memory
+"""
 
 
 def _row(found: Candidate) -> tuple[str, ...]:

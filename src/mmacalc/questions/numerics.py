@@ -193,7 +193,7 @@ def overview_text(answer: Overview, markdown: bool = False) -> str:
     rows = answer.rows
     if markdown:
         return _page(rows)
-    return _tables(rows, "{}:\n", "grid") + "Sources:\n" + "".join(f"  {line}\n" for line in _sources(rows))
+    return LEGEND + _tables(rows, "{}:\n", "grid") + "Sources:\n" + "".join(f"  {line}\n" for line in _sources(rows))
 
 
 def _page(rows: Sequence[Arithmetic]) -> str:
@@ -207,6 +207,12 @@ def _page(rows: Sequence[Arithmetic]) -> str:
         + "\n"
     )
 
+
+LEGEND = """\
+group: the products that one step adds (K: all). fraction bits: how far below the largest exponent a term keeps its
+  bits; on CDNA3 then the bits of the floored sum of products, and of the floored total.
+  `mmacalc numerics -a ... -i ...` says it in words, with an input that shows it.
+"""
 
 INTRODUCTION = """# All arithmetic models
 

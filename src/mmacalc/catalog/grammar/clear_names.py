@@ -66,14 +66,14 @@ def clear_name(entry: Entry, text: str) -> str | None:
     >>> clear_name(entry("gfx942"), "MFMA_F32_32x32x8_f16"), clear_name(entry("gfx942"), "v_mfma_f32_32x32x8_f17")
     ('v_mfma_f32_32x32x8_f16', None)
     """
-    found = candidates(entry, text)
+    found = _plain(text, candidates(entry, text))
     if len(found) > FEW:
         return None
     if len(found) > 1:
         name = entry.architecture.name
         raise Error(
             f"'{text.strip()[:60]}' may be {len(found)} instructions of {name}: {first_of(found)}."
-            f"{_completed(entry, text, found)} Did you mean {' or '.join(found[:3])}?",
+            f" Did you mean {' or '.join(found[:3])}?",
             kind="unknown name",
         )  # fmt: skip
     if not found and _is_of_nvidia(text.strip()):
@@ -97,26 +97,20 @@ def _no_function(entry: Entry, wanted: str) -> str:
     return f"no instruction of {title} has '{wanted[:80]}' as its intrinsic.{did_you_mean(wanted, known)}"
 
 
-def _completed(entry: Entry, text: str, found: list[str]) -> str:
-    """What to add for the one among several that needs no more than types; "" if there is no such one.
+def _plain(text: str, found: list[str]) -> list[str]:
+    """The only one of several that adds nothing but types to a text, if there is one: what PTX says by a qualifier (sp,
+    trans, a rounding), a text without it does not mean.
 
     >>> from mmacalc.catalog import entry
     >>> word = "mma.m16n8k16.f32.f16"
-    >>> _completed(entry("sm_80"), word, candidates(entry("sm_80"), word))
-    ' For the dense one add the other types: mma.m16n8k16.f32.f16.f16.f32; the others have sp, sp::ordered_metadata.'
+    >>> _plain(word, candidates(entry("sm_80"), word))
+    ['mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32']
     """
     wanted = text.strip().rstrip(";,").lower().split(".")
     types = {*TYPES.lower().split("|"), "b1"}
-    more = {name: set(_left_over(wanted, name.lower().split(".")) or ()) - NEUTRAL - types for name in found}
-    plain = [name for name, parts in more.items() if not parts]
-    if len(plain) != 1:
-        return ""
-    short = ".".join([part for part in plain[0].split(".") if part not in NEUTRAL])
-    others = ", ".join(sorted(set[str]().union(*more.values())))
-    if candidates(entry, short) != plain:
-        return ""
-    kind = "dense" if any(part.startswith("sp") for part in others.split(", ")) else "plain"
-    return f" For the {kind} one add the other types: {short}; the others have {others}."
+    more = {name: _left_over(wanted, name.lower().split(".")) for name in found}
+    plain = [name for name, parts in more.items() if parts is not None and not {*parts} - NEUTRAL - types]
+    return plain if len(plain) == 1 else found
 
 
 def candidates(entry: Entry, text: str) -> list[str]:

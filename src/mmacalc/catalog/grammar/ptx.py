@@ -37,7 +37,10 @@ FORMAT = {"b6x16_p32": "b6", "b4x16_p64": "b4", "ue8m0": "e8m0", "s32": "i32", "
 MEANINGS = {
     "rn": "rounding", "rz": "rounding", "rm": "rounding", "rp": "rounding", "xor": "bit_operation", "and": "bit_operation",
 }  # fmt: skip
-SHARED_MEMORY = "is in shared memory, where a 64-bit matrix descriptor says, and in no register; -d describes it"
+SHARED_MEMORY = (
+    "is in shared memory, where a 64-bit matrix descriptor says, and in no register; `mmacalc descriptor` with the same -a "
+    "and -i encodes that, `mmacalc descriptor atom` has the swizzle, -d describes both"
+)
 FLAGS = ("sync", "aligned", "trans", "satfinite", "block_scale", "x1", "x2", "x4")
 REPEATED = ("sync", "satfinite")
 OPCODES = {"wgmma": 2, "wmma": 2, "wmma.load": 3, "wmma.store": 3}  # the parts of an opcode, if more than one

@@ -131,8 +131,8 @@ def _line(line: ExplainedLine) -> Iterator[str]:
         yield from _operand(operand, line.operands[0])
     if line.laid_out_elsewhere:
         yield f"  other layouts on {', '.join(line.laid_out_elsewhere)}\n"
-    if line.problem:
-        yield f"  note: {line.problem}\n"
+    for fault in line.problem.split("\n") if line.problem else ():
+        yield f"  note: {fault}\n"
 
 
 def _work(line: ExplainedLine) -> str:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from itertools import product
 
 from ...asm.assembler import statement as assembled
+from ...asm.encoder import faults
 from ...asm.forms import form_of, model_modifiers
 from ...asm.modifiers import kind_of
 from ...asm.reader import named_targets, parse, read_listing
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from ...asm.reader import Statement
     from ...asm.rows import Row
+    from ...asm.targets import Target
     from ...compiler.c_text import Call
     from ...model import Instruction
 
@@ -184,7 +186,7 @@ def _read(one: Statement, inst: Instruction, where: str) -> _Reading:
             try:
                 made = assembled(text, target(where, wave))
             except Error as refused:
-                problem = problem or str(refused).partition(". That is wave")[0]
+                problem = problem or _faults(text, target(where, wave), refused)
                 continue
             assert made.form is not None
             return _reading("", inst, wave, made.form, made.values)
@@ -198,6 +200,14 @@ def _read(one: Statement, inst: Instruction, where: str) -> _Reading:
             with suppress(Error):
                 values[each.field.name] = modifier_value(form, each, one.modifiers[each.name])
     return _reading(problem if one.operands else "", inst, wave, form, values)
+
+
+def _faults(text: str, where: Target, refused: Error) -> str:
+    """Everything for which a line is refused, each in a line of its own."""
+    with suppress(Error):
+        if every := faults(text, where, {}):
+            return "\n".join(every)
+    return str(refused).partition(". That is wave")[0]
 
 
 def _reading(problem: str, inst: Instruction, wave: int, form: Row, values: Mapping[str, int]) -> _Reading:

@@ -137,7 +137,7 @@ class ExplainedLine(Record):
             the same SASS opcode.
         purpose: what an instruction that multiplies nothing is for, where its layouts do not say it.
         part: of an opcode that is one of several of a product, which: "STEP1"; its cycles are those of all.
-        problem: what is wrong with the line, or why it is not known; "" if nothing is.
+        problem: what is wrong with the line, each fault in a line of its own, or why it is not known; "" if nothing is.
         cycles_elsewhere: of the architectures of `Explanation.also` those where the cycles are others, with these.
         laid_out_elsewhere: those where an operand has another layout.
     """
