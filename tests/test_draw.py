@@ -56,7 +56,7 @@ def layouts():
 
 @pytest.fixture(scope="module")
 def some(layouts):
-    return layouts[::9] + layouts[-16:]
+    return layouts[::27] + layouts[-16::3]
 
 
 def sample(operand, count=40):
@@ -233,7 +233,7 @@ def test_png_without_resvg_says_what_to_install(monkeypatch):
 # --- in the terminal ---
 
 
-@sampled("width", [40, 80, 120, 200], 2)
+@sampled("width", [40, 80, 120, 200], 1, first=1)
 def test_no_label_in_the_terminal_is_cut(width, some):
     """The words of each line are, in their order, among the lanes of the row's tiles, or the labels of the strip."""
     for operand in (operand for operand in some if operand.shape[0] == 1):

@@ -178,12 +178,13 @@ def test_execute_is_multiply_through_the_layouts_for_every_amd_instruction_and_m
         check(inst, wave, fields, rng)
 
 
-def test_execute_is_multiply_through_the_layouts_for_every_nvidia_instruction_and_selector():
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.whole)])
+def test_execute_is_multiply_through_the_layouts_for_every_nvidia_instruction_and_selector(step):
     """All selectors for one instruction of each layout; one of them, at random, for those that lie the same."""
     rng, seen = np.random.default_rng(2), set()
     instructions = nvidia()
     assert len(instructions) > 480
-    for inst in instructions:
+    for inst in instructions[::step]:
         widths = (inst.format("A").bits, inst.format("B").bits)
         alike = (inst.m, inst.k, widths, inst.features, inst.kind, inst.scale_vec)
         chosen = settings(inst, 32)

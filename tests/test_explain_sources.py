@@ -10,6 +10,7 @@ from mmacalc.cli import answer
 from mmacalc.compiler.builtins import intrinsics
 from mmacalc.compiler.c_text import calls, constant
 from recorded import table
+from samples import sampled
 
 MFMA = "v_mfma_f32_32x32x8_f16 a[0:15], v[16:17], v[18:19], a[0:15]\n"
 HMMA = "  HMMA.16816.F32 R4, R8, R12, R4 ;\n"
@@ -125,7 +126,7 @@ def seconds(text):
     return time.process_time() - start
 
 
-@pytest.mark.parametrize("family", GROWING)
+@sampled("family", GROWING, 7)
 def test_explain_takes_time_in_proportion_to_the_length_of_the_text(family):
     """Of up to five tries, since a busy machine disturbs some; a text of twice the length takes four times in none."""
     text = GROWING[family]

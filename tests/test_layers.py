@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import mmacalc
+from sources import syntax_tree
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
@@ -128,7 +129,7 @@ def test_an_import_by_name_of_the_own_layer_or_a_lower_one_is_fine(module, is_pa
 def loaded_at_once(module, path):
     """The modules that a module imports when it is imported itself, not those that its functions import."""
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in syntax_tree(path).body:
         if isinstance(node, ast.ImportFrom) and node.level:
             base = [*package[: len(package) - node.level + 1], *(node.module.split(".") if node.module else [])]
             yield ".".join(base)
@@ -156,7 +157,7 @@ def test_no_modules_import_each_other_in_a_circle():
 def values_given_twice(path):
     """The constants, functions and classes that a module's own statements name more than once; overloads are one."""
     named = []
-    for node in ast.parse(path.read_text()).body:
+    for node in syntax_tree(path).body:
         if isinstance(node, ast.Assign):
             stored = (each for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name))
             named += [each.id for each in stored if isinstance(each.ctx, ast.Store)]

@@ -48,9 +48,10 @@ def lines(*argv):
 # --- names and verdicts ---
 
 
-def test_every_verdict_and_register_count_is_that_of_ptxas():
+@pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.whole)])
+def test_every_verdict_and_register_count_is_that_of_ptxas(step):
     compared = 0
-    for row in table("ptxas_accepts.tsv.gz"):
+    for row in table("ptxas_accepts.tsv.gz")[::step]:
         name = row["mnemonic"].split(" [")[0]
         if name.startswith("tcgen05"):
             continue  # issued by one thread, on tensor memory: no warp-level instruction
@@ -66,7 +67,7 @@ def test_every_verdict_and_register_count_is_that_of_ptxas():
             compared += 1
         if taken:
             assert_registers(taken, row["operand_regs"])
-    assert compared == 15970
+    assert compared == 15970 if step == 1 else compared > 1500
 
 
 def assert_registers(inst, counts):

@@ -12,6 +12,7 @@ import mmacalc
 from mmacalc import Error
 from mmacalc.ptx.fatbins import ptx_texts
 from ptx_cases import CASES, DELETIONS, KERNELS, recorded, without
+from samples import sampled
 from test_launch_fuzz import VALUES
 
 HEAD = ".version 8.0 .target sm_80 .address_size 64\n"
@@ -98,7 +99,7 @@ def test_compressed_ptx_is_read_or_refused_with_the_way_out(tmp_path):
                 mmacalc.load(tmp_path / "part")
 
 
-@pytest.mark.parametrize("options", ["", "--no-compress"])
+@sampled("options", ["--no-compress", ""], 1)
 def test_what_nvcc_writes_is_read(options, tmp_path):
     nvcc = shutil.which("nvcc")
     assert nvcc, "nvcc is missing: its fatbins are not checked"
@@ -174,7 +175,7 @@ def test_every_kind_of_tensor_map_is_taken_or_refused():
     assert mmacalc.tensor_map(array, (8, 64), swizzle="128B").box == (64, 8)
 
 
-@pytest.mark.parametrize("name", ["softmax_rows", "mma_gemm", "triton_u_dot_scaled_e4m3_e4m3_sm_90a"])
+@sampled("name", ["softmax_rows", "mma_gemm", "triton_u_dot_scaled_e4m3_e4m3_sm_90a"], 1)
 def test_a_damaged_text_runs_or_is_refused(name):
     rng = np.random.default_rng(3)
     text, refused = recorded(f"{name}.ptx"), 0

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import mmacalc
+from sources import syntax_tree
 
 SOURCE = Path(__file__).parents[1] / "src"
 # Words that a reader of LLVM's or CUTLASS's documentation would stumble over, for ordinary ones.
@@ -50,7 +51,7 @@ def test_a_public_function_has_an_example_and_describes_its_arguments_and_errors
 
 def texts(path):
     """The strings of a module, docstrings included, with their lines. Names and keys of one word are no sentences."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(syntax_tree(path)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
             yield node.lineno, node.value
 
@@ -79,6 +80,7 @@ def test_architectures_and_families_are_not_known_by_name_outside_catalog_and_fa
     assert found == []
 
 
+@pytest.mark.whole  # what mypy checks of every type, and that none of them is left to be inferred
 def test_every_type_of_the_public_interface_is_known(tmp_path):
     (tmp_path / "mmacalc").symlink_to(SOURCE / "mmacalc")
     command = [

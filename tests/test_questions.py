@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from sources import syntax_tree
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src/mmacalc"
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -76,7 +78,7 @@ def names_used(tree):
 
 def test_every_function_of_the_questions_has_a_caller_that_tools_can_see():
     """In its own module by name; else in one that imports it by name, or asks the imported module for it."""
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
+    trees = {path: syntax_tree(path) for path in SOURCE.rglob("*.py")}
     used = {path: set(names_used(tree)) for path, tree in trees.items()}
     imports = {path: imported(tree) for path, tree in trees.items()}
     without = []

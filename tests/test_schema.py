@@ -18,6 +18,7 @@ from mmacalc.cli import answer, command, commands
 from mmacalc.command.options import MATRICES, MATRIX_NAMES
 from ptx_cases import recorded
 from recorded import text as recorded_text
+from sources import syntax_tree
 
 SOURCE = Path(mmacalc.__file__).parent
 ROOT = Path(__file__).parents[1]
@@ -186,7 +187,7 @@ def test_a_command_shows_just_the_answers_that_it_declares():
     shown = {
         node.args[1].value
         for path in paths
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(syntax_tree(path))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "show"
     }
     assert shown == declared

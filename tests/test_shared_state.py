@@ -19,6 +19,7 @@ import mmacalc
 from mmacalc.base.records import Cache, Frozen, Record, TupleRecord
 from mmacalc.catalog import Catalog
 from mmacalc.layout import Layout
+from sources import syntax_tree
 
 SOURCE = Path(mmacalc.__file__).parent
 MFMA = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16")
@@ -198,7 +199,7 @@ def test_what_was_handed_out_cannot_move_an_element_of_another_user():
 @functools.cache
 def modules():
     paths = sorted(SOURCE.rglob("*.py"))
-    return [(path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
+    return [(path.relative_to(SOURCE).as_posix(), syntax_tree(path)) for path in paths]
 
 
 def test_every_cache_of_a_function_with_arguments_has_a_size():

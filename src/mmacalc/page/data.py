@@ -68,12 +68,7 @@ ABOUT_INSTRUCTIONS = (
 
 
 def page_data() -> dict[str, Any]:
-    """The whole catalog, as nested lists and dictionaries that JSON can hold.
-
-    >>> data = page_data()
-    >>> data["texts"][0]
-    'b i () -> lane (b i), item ()'
-    """
+    """The whole catalog, as nested lists and dictionaries that JSON can hold."""
     tables = _Tables()
     records = [entry(name).architecture for name in architectures()]
     rows: dict[tuple[str, int, tuple[str, ...]], list[int]] = {}
