@@ -111,7 +111,7 @@ def test_every_line_of_a_batch_is_answered_with_the_same_keys(tmp_path):
     assert found[7]["stdout"] == ANSWER
 
 
-@pytest.mark.parametrize("pairs", [400, pytest.param(1500, marks=pytest.mark.whole)])
+@pytest.mark.parametrize("pairs", [900, pytest.param(1500, marks=pytest.mark.whole)])
 def test_a_batch_takes_no_more_memory_for_more_lines(pairs, tmp_path):
     names = [inst.name for inst in mmacalc.instructions("rdna4")]
     each = [

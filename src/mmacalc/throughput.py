@@ -180,10 +180,15 @@ INTEGERS = {"i8": "iu8", "u8": "iu8", "i4": "iu4", "u4": "iu4"}
 
 def _choices(inst: Instruction, wanted: set[str]) -> Iterator[dict[str, int]]:
     """The modifiers under which A and B of an instruction both have one of the wanted formats, the same for both."""
+    choices = inst.choices
     for name in sorted(wanted):
         accepted = {name, INTEGERS.get(name, name)}
+        if not choices:
+            if {inst.formats["A"], inst.formats["B"]} <= accepted:
+                yield {}
+            continue
         fields: dict[str, int] = {}
-        for field, operand in inst.choices.items():
+        for field, operand in choices.items():
             if operand not in "AB":
                 continue
             for value in inst.modifier_limits()[field]:

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..base.errors import Error, did_you_mean
 from ..base.records import cached_property
 from ..layout import Layout
+from ..spelling import ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from ..model import Location, Operand
 
@@ -45,6 +46,10 @@ class ColourOf(NamedTuple):
     def __call__(self, block: int, row: int, column: int) -> Colour:
         """The colour of an element."""
         return self.function(block, row, column)
+
+    def along(self, block: int, row: int, columns: Iterable[int]) -> list[Colour]:
+        """The colours of some elements of a row."""
+        return [self.function(block, row, column) for column in columns]
 
 
 class Axis(NamedTuple):
@@ -119,6 +124,7 @@ class Matrix:
         self.copies = tuple(operand.copies())
         self.merge = operand.placement.merge
         read = operand.placement.lanes
+        self._lanes_texts: dict[tuple[int, str], str] = {}
         self.read = tuple(read(lane) for lane in range(operand.lanes)) if read else None
 
     def _axis(self, name: str, names: tuple[str, ...]) -> Axis:
@@ -146,11 +152,22 @@ class Matrix:
         lanes = {lane + more for more, _ in self.copies}
         return tuple(sorted(self.read[lane] for lane in lanes) if self.read else sorted(lanes))
 
-    def location(self, block: int, row: int, column: int) -> Location:
-        """The first place of an element."""
+    def lanes_text(self, block: int, row: int, column: int, between: str = ",") -> str:
+        """The lanes that hold an element; those of one step have one text, made once."""
+        lane, _ = self.step(block, row, column)
+        if (lane, between) not in self._lanes_texts:
+            self._lanes_texts[lane, between] = ranges(self.found_in(block, row, column), between)
+        return self._lanes_texts[lane, between]
+
+    def place_of(self, block: int, row: int, column: int) -> tuple[int, int]:
+        """The lane and the item of the first place of an element."""
         lane, slot = self.step(block, row, column)
         lane, slot = lane + self.copies[0][0], slot + self.copies[0][1]
-        return self.operand.location_of_item(self.read[lane] if self.read else lane, slot // self.merge)
+        return self.read[lane] if self.read else lane, slot // self.merge
+
+    def location(self, block: int, row: int, column: int) -> Location:
+        """The first place of an element."""
+        return self.operand.location_of_item(*self.place_of(block, row, column))
 
     def elements(self, lane: int, item: int) -> tuple[tuple[int, int, int], ...]:
         """Every (block, row, column) at one item of a lane, ascending."""
@@ -161,10 +178,14 @@ class Matrix:
         return product(range(self.blocks.extent), range(self.rows.extent), range(self.columns.extent))
 
     @cached_property
+    def slots(self) -> tuple[Location, ...]:
+        """The Location of each item, in lane 0: every lane has its items in the same registers and bits."""
+        return tuple([self.operand.location_of_item(0, item) for item in range(self.operand.items)])
+
+    @cached_property
     def signs(self) -> tuple[str, ...]:
         """The sign under which each item is read: "", "-", "|" (its absolute value) or "-|"."""
-        items = range(self.operand.items)
-        return tuple(self.operand.sign(self.operand.location_of_item(0, item).lsb) for item in items)
+        return tuple([self.operand.sign(slot.lsb) for slot in self.slots])
 
     @cached_property
     def base(self) -> tuple[int, int]:
@@ -213,9 +234,9 @@ class Matrix:
             Error: there is no such digit.
         """
         if key == "lane":
-            return ColourOf(lambda *element: self.by_lane[self.location(*element).lane], shows_lane=True)
+            return ColourOf(lambda *element: self.by_lane[self.place_of(*element)[0]], shows_lane=True)
         if key == self.place:
-            return ColourOf(lambda *element: self.by_item[self.location(*element).item])
+            return ColourOf(lambda *element: self.by_item[self.place_of(*element)[1]])
         for place, axis in enumerate((self.blocks, self.rows, self.columns)):
             if key in dict(axis.digits):
                 return ColourOf(partial(_digit_colour, axis, key, place))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..spelling import ranges
 from .places import bits_text, slot_text, with_sign
 from .plan import BLOCK_TEXT, LANE_TEXT, SMALLEST_TEXT, STRIP_TEXT, titles
 from .scene import Box, Label, Line, baseline, text_width
@@ -134,7 +133,7 @@ class _Painter:
     def _lanes(self, block: int, row: int, column: int) -> str:
         lanes = self.matrix.found_in(block, row, column)
         if len(lanes) == 1 or self.all_copies or self.plan.labels:
-            return ranges(lanes)
+            return self.matrix.lanes_text(block, row, column, ", ")
         return f"{lanes[0]}+"
 
     def _lane_text(self) -> tuple[float, bool]:

@@ -14,6 +14,8 @@ from .strips import notes
 from .tracks import segments
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..model import Instruction
     from .matrix import Matrix
     from .scene import Style
@@ -211,7 +213,7 @@ def draw_registers(
     """Add the registers of one operand, the upper left corner at (x, y); give the width and height they take."""
     items = range(matrix.operand.items)
     held = [[held_text(matrix, lane, item) for item in items] for lane in range(matrix.lanes)]
-    places = [matrix.operand.location_of_item(0, item) for item in items]
+    places = matrix.slots
     spans = [bits_text(place.lsb, place.width) for place in places]
     names = [register_text(matrix.operand, place.register, place.width) for place in places]
     heads = spans + (names if matrix.place == "column" else [])
@@ -242,7 +244,7 @@ def draw_registers(
     return starts[-1] + width, HEAD + matrix.lanes * ROW
 
 
-def _starts(places: list[Location], width: float) -> list[float]:
+def _starts(places: Sequence[Location], width: float) -> list[float]:
     """The left edge of each item's column; registers stand a little apart."""
     starts, left = [], LANES
     for number, place in enumerate(places):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..spelling import ranges
 from .places import slot_text, with_sign
 from .scene import text_width
 from .strips import Strip, block_title, strips
@@ -222,9 +221,8 @@ def _rounded(pitch: float) -> float:
 def _label_pitches(matrix: Matrix) -> tuple[float, float]:
     """Room for `16  v0[15:0]` in every cell."""
     operand = matrix.operand
-    slots = [operand.location_of_item(0, item) for item in range(operand.items)]
-    texts = [with_sign(slot_text(operand, slot), sign) for slot, sign in zip(slots, matrix.signs)]
-    lanes = max((ranges(matrix.found_in(*element)) for element in matrix.coordinates()), key=len)
+    texts = [with_sign(slot_text(operand, slot), sign) for slot, sign in zip(matrix.slots, matrix.signs)]
+    lanes = max((matrix.lanes_text(*element, ", ") for element in matrix.coordinates()), key=len)
     width = text_width(lanes, 11, "bold") + text_width(max(texts, key=len), STRIP_TEXT, "mono") + 16
     return float(-(-width // matrix.columns.merged)), float(-(-22 // matrix.rows.merged))
 

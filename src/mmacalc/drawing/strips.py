@@ -74,7 +74,7 @@ def _lane(matrix: Matrix, axis: Axis) -> Strip | None:
 
 def _bit(matrix: Matrix, slot: int) -> int:
     """The first bit of a slot, counted from the operand's first register."""
-    place = matrix.operand.location_of_item(0, slot // matrix.merge)
+    place = matrix.slots[slot // matrix.merge]
     return 32 * place.register + place.lsb - matrix.operand.placement.offset
 
 
@@ -91,7 +91,7 @@ def _bits(matrix: Matrix, axis: Axis) -> Strip | None:
         return Strip("bits", "bits", _grouped(axis, [(part, f"+{part[1]}", 0) for part in parts]))
     texts = []
     for _, slot in axis.steps:
-        place = matrix.operand.location_of_item(0, (slot + matrix.base[1]) // matrix.merge)
+        place = matrix.slots[(slot + matrix.base[1]) // matrix.merge]
         texts.append(bits_text(place.lsb, place.width))
     return Strip("bits", "bits", _grouped(axis, [(part, text, 0) for part, text in zip(parts, texts)]))
 
@@ -108,7 +108,7 @@ def _register(matrix: Matrix, axis: Axis) -> Strip | None:
     if not any(registers) and axis is matrix.rows and matrix.columns.moves_slot:
         return None  # one register for all, which the strip above the columns names
     base = _bit(matrix, matrix.base[1]) // 32
-    width = matrix.operand.location_of_item(0, 0).width
+    width = matrix.slots[0].width
     names = [register_text(matrix.operand, r + base, width).removeprefix(f"{head} ") for r in registers]
     return Strip("register", head, _grouped(axis, [(r, name, 0) for r, name in zip(registers, names)]))
 
@@ -130,7 +130,7 @@ def notes(matrix: Matrix) -> tuple[str, ...]:
     operand = matrix.operand
     found = []
     if not any(axis.moves_slot for axis in (matrix.blocks, matrix.rows, matrix.columns)):
-        place = operand.location_of_item(0, matrix.base[1] // matrix.merge)
+        place = matrix.slots[matrix.base[1] // matrix.merge]
         name = register_text(operand, place.register, place.width)
         found.append(f"all in {name}" + (f"[{bits}]" if (bits := bits_text(place.lsb, place.width)) else ""))
     if len(matrix.copies) > 1:
@@ -161,7 +161,7 @@ def _signs(matrix: Matrix) -> list[str]:
         items = [item for item, of_item in enumerate(matrix.signs) if of_item == sign]
         if not items:
             continue
-        places = {(slot.lsb, slot.width) for slot in (matrix.operand.location_of_item(0, item) for item in items)}
+        places = {(slot.lsb, slot.width) for slot in (matrix.slots[item] for item in items)}
         which = "all elements" if len(items) == len(matrix.signs) else ""
         which = which or "the elements in bits " + ", ".join(bits_text(*place) for place in sorted(places))
         found.append(f"{which} are {meaning}")

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from math import ceil
 from typing import TYPE_CHECKING
 
-from ..spelling import ranges, register_text
+from ..spelling import register_text
 from .picture import answers, folded, operand_heading, pattern_text
 from .places import bits_text, held_text
 from .strips import block_title, notes, strips
@@ -19,7 +19,7 @@ from .tracks import Cell, segments, spaced, track
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .matrix import Axis, Matrix
+    from .matrix import Axis, Colour, Matrix
     from .picture import Look
     from .strips import Strip
     from .tracks import Track
@@ -105,7 +105,7 @@ def _columns(shown: Matrix, look: Look, width: int) -> Track:
     every += [(0, row, 0) for row in range(shown.rows.extent)]
     highest = max(range(shown.rows.extent), key=lambda row: shown.rows.steps[row][0])  # of two numbers that are added
     every += [(0, highest, column) for column in range(axis.extent)]
-    tile = max(len(_lanes(shown, *element)) for element in every) + 1
+    tile = max(len(shown.lanes_text(*element)) for element in every) + 1
     cell = ceil(tile * axis.merged / axis.run)
     indexed = max(cell, len(str(axis.extent - axis.merged)) + 1)
     labelled = max(indexed, *(_cell_for(axis, strip) for strip in strips(shown, axis)))
@@ -125,10 +125,6 @@ def _columns(shown: Matrix, look: Look, width: int) -> Track:
 def _cell_for(axis: Axis, strip: Strip) -> int:
     """How wide a cell must be for every label of a strip."""
     return max(ceil((len(part.text) + 1) * axis.merged / (part.last + 1 - part.first)) for part in strip.parts)
-
-
-def _lanes(shown: Matrix, block: int, row: int, column: int) -> str:
-    return ranges(shown.found_in(block, row, column), ",")
 
 
 def _margin(shown: Matrix) -> int:
@@ -153,6 +149,7 @@ class _Panel:
         self.continued = "" if colour else CONTINUED
         self.marks = look.marks.get(shown.operand.name, frozenset())
         self.colour_of = shown.colour_by(look.color_by)
+        self.fills: dict[Colour, str] = {}
         self.margin = _margin(shown)
         self.left = strips(shown, shown.rows)
 
@@ -181,7 +178,7 @@ class _Panel:
         stretches = [(part, cell) for part in strip.parts for cell in _characters(self.columns, part.first, part.last)]
         for part, cell in stretches:
             if strip.kind == "lane" and self.colour_of.shows_lane and not self.shown.read:
-                fill = self.style.fill(self.shown.by_lane[part.value + self.shown.base[0]])
+                fill = self._fill(self.shown.by_lane[part.value + self.shown.base[0]])
                 line.fill(self.margin + int(cell.start), int(cell.size), fill, self.style.ink)
         parts = [(cell, float(len(part.text) + 1)) for part, cell in stretches]
         for number, _ in spaced(parts, 0.0):
@@ -202,17 +199,18 @@ class _Panel:
             for part in side.parts:
                 if part.first <= row <= part.last:
                     if side.kind == "lane" and self.colour_of.shows_lane and not self.shown.read:
-                        fill = self.style.fill(self.shown.by_lane[part.value + self.shown.base[0]])
+                        fill = self._fill(self.shown.by_lane[part.value + self.shown.base[0]])
                         line.fill(at, wide, fill, self.style.ink)
                     line.put(at, f"{part.text if part.first == row else '':>{wide}}")
-        for cell in self.columns.cells:
+        colours = self.colour_of.along(self.block, row, [cell.first for cell in self.columns.cells])
+        for cell, colour in zip(self.columns.cells, colours):
             at = self.margin + int(cell.start)
             element = (self.block, row, cell.first)
-            line.fill(at, int(cell.size), self.style.fill(self.colour_of(*element)), self.style.ink)
+            line.fill(at, int(cell.size), self._fill(colour), self.style.ink)
             text = self.continued
             if row % self.shown.rows.run == 0 and cell.first % self.shown.columns.run == 0:
                 text = self._tile(cell, *element)
-            if self._marked(row, cell):
+            if self.marks and self._marked(row, cell):
                 text = f"*{self.shown.found_in(*element)[0]}"
                 text = text if len(text) < self.columns.pitch * self.shown.columns.merged else "*"
                 line.fill(at, int(cell.size), self.style.mark, self.style.on_mark)
@@ -222,9 +220,15 @@ class _Panel:
             line.put(self.margin + int(middle) - 1, ELLIPSIS)
         return line
 
+    def _fill(self, colour: Colour) -> str:
+        """A colour in the picture's style, made once: neighbours have the same."""
+        if colour not in self.fills:
+            self.fills[colour] = self.style.fill(colour)
+        return self.fills[colour]
+
     def _tile(self, cell: Cell, block: int, row: int, column: int) -> str:
         """The lanes of a tile; the first with a + where not all have room."""
-        text = _lanes(self.shown, block, row, column)
+        text = self.shown.lanes_text(block, row, column)
         return text if len(text) < self.shown.columns.run * self.columns.pitch else text.split(",")[0] + "+"
 
     def _marked(self, row: int, cell: Cell) -> bool:
@@ -241,9 +245,9 @@ def _characters(columns: Track, first: int, last: int) -> Iterator[Cell]:
 
 def registers(shown: Matrix, look: Look, colour: bool, width: int) -> str:
     """The registers of an operand as text: a line for each lane, an element in each slot; as wide tables as fit."""
-    slots = [shown.operand.location_of_item(0, item) for item in range(shown.operand.items)]
     heads = [
-        (register_text(shown.operand, slot.register, slot.width), bits_text(slot.lsb, slot.width)) for slot in slots
+        (register_text(shown.operand, slot.register, slot.width), bits_text(slot.lsb, slot.width))
+        for slot in shown.slots
     ]
     columns = [_Slots(shown, look, item, head) for item, head in enumerate(heads)]
     lines = [f"{operand_heading(shown)}, by {shown.place}", pattern_text(shown)]
