@@ -113,11 +113,12 @@ def tried(words, form):
                 yield [*words[:at], word[: digits.start()] + number + word[digits.end() :], *words[at + 1 :]]
 
 
-def test_a_number_of_any_length_or_form_is_read_or_refused_wherever_one_can_stand(tmp_path, monkeypatch):
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.whole)])
+def test_a_number_of_any_length_or_form_is_read_or_refused_wherever_one_can_stand(step, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.savetxt("numbers.csv", np.eye(16), delimiter=",", fmt="%g")
     count = 0
-    for words, form in zip(LINES, cycle(FORMS)):
+    for words, form in [*zip(LINES, cycle(FORMS))][::step]:
         assert answer(words).status in (0, 1), words
         for changed in tried(words, form):
             start = time.process_time()
@@ -131,7 +132,7 @@ def test_a_number_of_any_length_or_form_is_read_or_refused_wherever_one_can_stan
                 assert 0 < len(said) < 3000, shown
             assert took < 5, (shown, took)
             count += 1
-    assert count > 600
+    assert count > 600 // step
 
 
 @pytest.mark.parametrize("cell", ["9" * 5000, "1_0", "\u0663", "0x10", "1e", "--1"])

@@ -1,12 +1,12 @@
 """Every mma of the catalog as a statement of PTX, bit for bit with `Instruction.execute`."""
 
 import numpy as np
-import pytest
 
 import mmacalc
 from mmacalc.kernels.ptx.kernel import PtxKernel
 from mmacalc.kernels.ptx.launch import Launch
 from mmacalc.ptx.reader import read
+from samples import sampled
 
 TARGETS = ("sm_75", "sm_80", "sm_90a", "sm_120a")
 ORDER = ("A", "B", "C", "K", "SA", "SB")
@@ -74,7 +74,7 @@ def places(inst, name):
     raise AssertionError(name)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@sampled("target", TARGETS, 2)
 def test_every_multiplication_is_that_of_the_catalog(target):
     random = np.random.default_rng(5)
     for number, inst in enumerate(multiplications(target)):

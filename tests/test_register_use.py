@@ -17,6 +17,7 @@ from mmacalc.asm.reader import read_line
 from mmacalc.asm.tables import FAMILY_OF, table
 from mmacalc.asm.targets import target as target_of
 from mmacalc.hazards.register_use import decoded_use, entry_of, register_use
+from samples import sampled
 from test_decoder import decodable
 
 # Where the rules differ from what the decoder lists, by what the text has, and why.
@@ -45,7 +46,7 @@ def kept(instruction):
     return vectors(instruction.destinations) if getattr(instruction.form, "keeps", ()) else set()
 
 
-@pytest.mark.parametrize("target", FAMILY_OF)
+@sampled("target", FAMILY_OF, 3)
 def test_the_rules_read_and_write_the_registers_that_the_decoder_lists(target):
     rows, rng, entry = table(target, FAMILY_OF[target][2]).every(), random.Random(target), entry_of(target)
     halves = [row for row in rows if row.format.name.startswith("vopd")]
@@ -78,7 +79,7 @@ def test_the_rules_read_and_write_the_registers_that_the_decoder_lists(target):
 UNSAID = r"TH_ATOMIC_CASCADE|s_(prefetch\w+|movreld_b64|(buffer_)?(atomic|store)\w+|dcache\w+|bitcmp\w+) exec"
 
 
-@pytest.mark.parametrize("target", FAMILY_OF)
+@sampled("target", FAMILY_OF, 3, first=1)
 def test_a_decoded_instruction_is_used_as_its_text_says(target):
     """Every row and every matrix form: wait states of kernels need no text."""
     rows, rng, entry = table(target, FAMILY_OF[target][2]).every(), random.Random(target), entry_of(target)

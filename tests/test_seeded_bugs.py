@@ -82,7 +82,7 @@ def _wait_of(lines, number):
 
 
 KINDS = {"wait": "wait", "count": "wait", "barrier": "race", "wait states": "wait states"}
-SAMPLE = (("gfx942", "scan"), ("gfx950", "product"), ("gfx1100", "transpose"), ("gfx1201", "reduction"))
+SAMPLE = (("gfx950", "product"), ("gfx1201", "reduction"))
 
 
 @pytest.mark.parametrize(("target", "name"), [

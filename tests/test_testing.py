@@ -10,6 +10,7 @@ import mmacalc
 from llvm_mc import tool
 from mmacalc.testing import Ignored, assert_clean, assert_matches
 from ptx_cases import CASES, DELETIONS, recorded, without
+from samples import sampled
 
 pytest_plugins = ["pytester"]
 
@@ -63,7 +64,7 @@ def test_a_wrong_product_is_diagnosed_in_the_message():
         assert_matches(d)
 
 
-@pytest.mark.parametrize(
+@sampled(
     ("text", "options", "outcome"),
     [
         (recorded("transpose.ptx"), ["--mmacalc-schedules", "0,1"], {"passed": 1}),
@@ -72,6 +73,7 @@ def test_a_wrong_product_is_diagnosed_in_the_message():
         (WRONG, ["--mmacalc-ignore", "race: of no matter here", "--mmacalc-schedules", "0,1"], {"failed": 1}),
         (WRONG, ["--mmacalc-ignore", "race"], {"errors": 1}),
     ],
+    3,
     ids=["right", "wrong", "ignored", "another result", "no reason"],
 )
 def test_the_plugin_fails_a_test_with_a_finding_or_another_result_in_another_order(pytester, text, options, outcome):
