@@ -17,6 +17,7 @@ from formula_reader import evaluate
 from mmacalc.cli import answer, command_parser
 from mmacalc.questions.classic import layouts
 from mmacalc.questions.classic.places import held_texts, matrix_entry
+from samples import sampled
 
 SCRIPT = Path(__file__).parents[1] / "matrix_calculator.py"
 ANSWERS = recorded.json_lines("amd/outputs_v1.3.2.jsonl.gz")
@@ -142,7 +143,7 @@ def test_the_registers_and_the_matrix_show_the_same_signs():
                         assert (mark in elements) == (mark in places), (arch, inst.name, name, values)
 
 
-@pytest.mark.parametrize("arch", mmacalc.architectures())
+@sampled("arch", mmacalc.architectures(), 9)
 def test_the_matrix_table_shows_what_each_register_of_each_lane_holds(arch):
     """The table adds up one-dimensional tables; `Operand.contents` goes backwards through the layout."""
     rng = random.Random(7)

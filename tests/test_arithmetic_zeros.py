@@ -9,6 +9,7 @@ import mmacalc
 from mmacalc.arithmetic.codecs import encode
 from mmacalc.catalog.grammar.sass import sass_of
 from mmacalc.emulator import core
+from samples import sampled
 
 RNG = np.random.default_rng(11)
 HALVED = ("sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_107a", "sm_110a")
@@ -35,7 +36,7 @@ def tiny(inst, name, shape):
     return encode(RNG.choice([-1.0, 1.0], shape) * RNG.integers(0, 3, shape) * size, form)
 
 
-@pytest.mark.parametrize("inst", aligning("nvidia", "aligned_truncated", "block_scaled_fp4", "fp8_two_halves"))
+@sampled("inst", aligning("nvidia", "aligned_truncated", "block_scaled_fp4", "fp8_two_halves"), 40)
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_sum_that_becomes_zero_is_plus_zero_on_nvidia(inst, compiled, monkeypatch):
     if not compiled:

@@ -35,7 +35,7 @@ def ours(text, where):
     return mmacalc.disassemble(code, *where, llvm=22), code
 
 
-@pytest.mark.parametrize("where", TARGETS, ids=names)
+@sampled("where", TARGETS, 4, ids=names)
 @pytest.mark.parametrize("mistakes", [0.03, 0.25])
 def test_texts_are_taken_and_refused_as_llvm_does_and_encoded_to_its_bytes(where, mistakes):
     rng = random.Random(f"{where}{mistakes}")
@@ -65,7 +65,7 @@ def spelt(modifier):
     return [f"{name}:{value}" for value in range(modifier.mask + 2)]
 
 
-@pytest.mark.parametrize("where", TARGETS, ids=names)
+@sampled("where", TARGETS, 4, first=1, ids=names)
 def test_every_value_of_every_modifier_is_encoded_or_refused_as_llvm_does(where):
     rng, lines = random.Random(1), {}
     for form in forms(target(*where, llvm=22)).values():
@@ -146,7 +146,7 @@ def test_every_scalar_operand_is_taken_as_llvm_takes_it(arch, text):
         assert isinstance(got, str) if isinstance(expected, str) else got == expected, (line, expected, got)
 
 
-@pytest.mark.parametrize("where", TARGETS, ids=names)
+@sampled("where", TARGETS, 4, first=2, ids=names)
 def test_every_spelling_that_llvm_knows_assembles_and_comes_back_as_the_canonical_one(where):
     known = forms(target(*where, llvm=22))
     rng = random.Random(1)
@@ -157,7 +157,7 @@ def test_every_spelling_that_llvm_knows_assembles_and_comes_back_as_the_canonica
         assert ours(line, where) == expected, line
 
 
-@pytest.mark.parametrize("where", TARGETS, ids=names)
+@sampled("where", TARGETS, 4, first=1, ids=names)
 def test_bytes_give_llvm_s_text_or_long_or_a_text_that_llvm_assembles_to_them(where):
     rng = random.Random(f"bytes{where}")
     every = list(forms(target(*where, llvm=22)).values())
@@ -195,7 +195,7 @@ def of_each_encoding(where):
     return found.values()
 
 
-@pytest.mark.parametrize("where", TARGETS, ids=names)
+@sampled("where", TARGETS, 4, first=2, ids=names)
 def test_a_bit_that_the_format_itself_writes_is_read_or_ignored_as_llvm_does(where):
     codes = []
     for encoding, code in of_each_encoding(where):
@@ -258,7 +258,7 @@ def codes_of(first, second, _):
     return first & 255, first >> 8 & 255, first & 511, second & 511, second >> 9 & 511, second >> 18 & 511
 
 
-@pytest.mark.parametrize("where", [one for one in TARGETS if one[1] in (None, 32)], ids=names)
+@sampled("where", [one for one in TARGETS if one[1] in (None, 32)], 3, ids=names)
 def test_other_instructions_have_the_length_that_llvm_sees(where):
     rng = random.Random(2)
     known = target(*where, llvm=22)
@@ -298,7 +298,7 @@ def test_whatever_the_first_bits_are_an_instruction_has_the_length_that_llvm_see
     assert seen["unknown"] > 5
 
 
-@pytest.mark.parametrize("where", [one for one in TARGETS if one[1] in (None, 32)], ids=names)
+@sampled("where", [one for one in TARGETS if one[1] in (None, 32)], 3, first=1, ids=names)
 def test_every_format_with_every_literal_and_control_word_has_the_length_that_llvm_gives_it(where):
     """Literals in each source, DPP16, DPP8 with and without FI, SDWA, fmamk and fmaak, both halves of VOPD."""
     texts = (recorded.DATA / "llvm/every_length.txt").read_text().splitlines()

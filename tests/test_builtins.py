@@ -10,6 +10,7 @@ import pytest
 import mmacalc
 from llvm_mc import tool
 from mmacalc.compiler.builtins import by_name, intrinsic, intrinsics
+from samples import sampled
 
 TARGETS = (
     ("gfx908", None), ("gfx90a", None), ("gfx942", None), ("gfx950", None),
@@ -55,7 +56,7 @@ def clang(target, wave, *options):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("target", "wave"), TARGETS, ids=lambda value: str(value))
+@sampled(("target", "wave"), TARGETS, 4)
 def test_every_builtin_compiles_on_its_target_to_its_instruction_by_the_intrinsic_that_is_declared(target, wave):
     known = [(inst, one) for inst in mmacalc.instructions(target) for one in intrinsics(inst, wave)]
     code = run(*clang(target, wave, "-O1", "-S", "-emit-llvm"), text=source([one for _, one in known]))

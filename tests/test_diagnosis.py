@@ -18,6 +18,7 @@ from mmacalc.diagnosis.problem import problem_of, whole
 from mmacalc.diagnosis.search import MARGIN
 from mmacalc.diagnosis.words import description
 from mmacalc.emulator.execution import execution_of
+from samples import sampled
 
 AMPERE = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
@@ -43,7 +44,7 @@ INSTRUCTIONS = [
 
 
 @pytest.mark.parametrize("step", [1203, pytest.param(401, marks=pytest.mark.whole)])
-@pytest.mark.parametrize(("arch", "name"), INSTRUCTIONS)
+@sampled(("arch", "name"), INSTRUCTIONS, 4)
 def test_every_mistake_is_named_when_it_is_made_and_none_when_it_is_not(arch, name, step):
     inst, inputs = sample(arch, name)
     assert diagnose(inst, d=inst.multiply(**inputs), **inputs).different == 0

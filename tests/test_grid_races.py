@@ -5,6 +5,7 @@ import pytest
 
 import mmacalc
 from hip_kernels import hip_kernels
+from samples import sampled
 
 SOURCE = """extern "C" __attribute__((global)) void k(float *x, float *y, int shift) {
     int g = __builtin_amdgcn_workgroup_id_x(), i = __builtin_amdgcn_workitem_id_x(), at = g * 64 + i;
@@ -35,7 +36,7 @@ def launched(body, target, groups=4):
     return mmacalc.launch(kernel, groups, 64, x, y, 16)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@sampled("target", TARGETS, 2)
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_kernel_has_no_finding(name, target):
     report = launched(RIGHT[name], target)

@@ -18,6 +18,7 @@ from mmacalc.cli import answer, command, commands
 from mmacalc.command.options import MATRICES, MATRIX_NAMES
 from ptx_cases import recorded
 from recorded import text as recorded_text
+from samples import sampled
 from sources import syntax_tree
 
 SOURCE = Path(mmacalc.__file__).parent
@@ -198,7 +199,7 @@ def test_a_sample_of_every_kind_of_answer_fits_its_schema(query, line, files):
     assert checked(shlex.split(line.format(**files))) == query
 
 
-@pytest.mark.parametrize("arch", mmacalc.architectures())
+@sampled("arch", mmacalc.architectures(), 10)
 def test_answers_about_every_architecture_fit_the_schema(arch):
     rng = random.Random(arch)
     for inst in rng.sample(mmacalc.instructions(arch), 3):

@@ -15,6 +15,7 @@ import pytest
 import mmacalc
 from llvm_mc import tool
 from mmacalc.asm.reader import read_line, vector_registers
+from samples import sampled
 
 DATA = Path(__file__).parent / "data" / "llvm"
 GOLDEN = sorted(DATA.glob("hazards_gfx*.tsv.gz"))
@@ -328,7 +329,7 @@ def others(target, file):
         yield f"ds_read_b32 {file}{at}, v250"
 
 
-@pytest.mark.parametrize("target", [*MFMA, *WMMA])
+@sampled("target", [*MFMA, *WMMA], 4)
 def test_llc_inserts_what_we_say_around_every_matrix_instruction(target):
     pairs, chance = [], random.Random(target)
     for inst in known(target):
@@ -360,7 +361,7 @@ def representatives(target):
     return list(found.values())
 
 
-@pytest.mark.parametrize("target", [*MFMA, *WMMA])
+@sampled("target", [*MFMA, *WMMA], 4, first=1)
 def test_llc_inserts_what_we_say_between_all_kinds_of_matrix_instructions(target):
     """A pair for each kind and length of the first, kind of the second, and operand of it that meets D of the first."""
     pairs = {}
