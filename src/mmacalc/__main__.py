@@ -2,11 +2,9 @@
 
 import sys
 
-status: int
 try:
-    from mmacalc.cli import main
+    from mmacalc.cli import script
 
-    status = main(sys.argv[1:])
+    script()
 except KeyboardInterrupt:  # while it was imported
-    status = 130
-sys.exit(status)
+    sys.exit(130)

@@ -21,12 +21,23 @@ from ..command import Command, Reply, Summary, refused, summary_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import TextIO
+    from typing import NoReturn, TextIO
 
     from ..command import Result
     from .parser import Parser
 
-__all__ = ["Reply", "answer", "command", "command_names", "command_parser", "commands", "main", "replies", "summaries"]
+__all__ = [
+    "Reply",
+    "answer",
+    "command",
+    "command_names",
+    "command_parser",
+    "commands",
+    "main",
+    "replies",
+    "script",
+    "summaries",
+]
 
 INTERRUPTED = 130  # what a shell reports of a program that SIGINT ends
 
@@ -192,6 +203,23 @@ def main(argv: Sequence[str] | None = None) -> int:
             _write_error(f"mmacalc: {interrupted}\n")
         return INTERRUPTED
     return status
+
+
+def script() -> NoReturn:
+    """Answer the process's arguments and end the process: the program `mmacalc`.
+
+    A query takes longer to collect and to take apart what it has made than to compute its answer. So garbage is looked
+    for less often, and when everything is written the process ends at once; not where something waits for the end of
+    the process (a thread, a function of atexit, a profiler), which needs modules that no plain query loads.
+    """
+    import gc
+    import os
+
+    gc.set_threshold(50_000)
+    status = main()
+    if sys.modules.keys().isdisjoint(("atexit", "threading")) and not (sys.getprofile() or sys.gettrace()):
+        os._exit(status)
+    sys.exit(status)
 
 
 _FOR_PROGRAMS = {"--json", "--csv", "--markdown", "--asciidoc", "--format"}
