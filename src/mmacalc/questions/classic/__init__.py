@@ -6,7 +6,7 @@ answers are in the modules beside this one, and where its texts deviate from wha
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import sys
 
 from ...base.errors import Error
 from ...base.numerals import whole
@@ -31,9 +31,12 @@ from ...command.options import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from types import SimpleNamespace
 
     from ...command import Options
     from ...model import Instruction, Operand
+else:
+    SimpleNamespace = type(sys.implementation)  # without the module types
 
 
 _MEANINGS = {
