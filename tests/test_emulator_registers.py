@@ -171,7 +171,7 @@ def nvidia():
     return list(found.values())
 
 
-@sampled(("inst", "wave"), amd(), 100)
+@sampled(("inst", "wave"), amd(), 50)
 def test_execute_is_multiply_through_the_layouts_for_every_amd_instruction_and_modifier(inst, wave):
     rng = np.random.default_rng(1)
     for fields in settings(inst, wave):

@@ -164,7 +164,7 @@ kernel void sums(global float *out, global const float *in, global const int *at
 """
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@sampled("target", TARGETS, 4)
 def test_what_clang_writes_with_s_assembles_to_its_object(target):
     """Directives, labels, kernel descriptors and metadata; the target is the one that the text names."""
     options = ["-x", "cl", "-cl-std=CL2.0", "-Xclang", "-finclude-default-header", "-nogpulib", "-O2", "-S", "-o", "-"]
@@ -176,7 +176,7 @@ def test_what_clang_writes_with_s_assembles_to_its_object(target):
     assert ".amdhsa_kernel" in source
 
 
-@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "gfx1200", "gfx1250"])
+@sampled("target", ["gfx90a", "gfx942", "gfx1100", "gfx1200", "gfx1250"], 2)
 @pytest.mark.parametrize("source", ["atomics", "exchange", "lanes", "races"])
 def test_what_clang_writes_for_hip_with_o3_assembles_to_its_object(source, target):
     path = Path(__file__).parent / "data" / "kernels" / f"{source}.hip"

@@ -16,6 +16,7 @@ from mmacalc.catalog.grammar.sass import sass_of, sources
 from mmacalc.cli import answer
 from mmacalc.questions.explain.answer import ptx_of_sass
 from recorded import table
+from samples import sampled
 
 LISTING = """
 \t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
@@ -311,7 +312,7 @@ ROLES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("row", table("nvidia/sass_operands.tsv.gz"), ids=lambda row: row["ptx"].split(" ")[0])
+@sampled("row", table("nvidia/sass_operands.tsv.gz"), 60, ids=lambda row: row["ptx"].split(" ")[0])
 def test_operands_of_sass_are_those_that_ptxas_loaded_there(row):
     """Each register was loaded from an address of its own, and D stored to one: see tests/oracles/sass_operands.py."""
     loaded = dict(pair.split("=") for pair in row["loaded"].split())
@@ -384,7 +385,7 @@ def test_operands_of_utcmma_are_those_that_ptxas_loaded_there():
         assert said == ([f"collector{collector}"] if collector and "discard" not in collector else [])
 
 
-@pytest.mark.parametrize("row", table("nvidia/sass_operands.tsv.gz"), ids=lambda row: row["ptx"].split(" ")[0])
+@sampled("row", table("nvidia/sass_operands.tsv.gz"), 60, first=1, ids=lambda row: row["ptx"].split(" ")[0])
 def test_sass_computes_what_the_ptx_that_became_it_says(row):
     asked = json.loads(answer(["explain", "--json", "-a", row["target"], row["ptx"]]).out)["lines"][0]
     formula = answer(["explain", "-a", row["target"], row["ptx"]]).out.split("\n")[3].partition("; ")[0]

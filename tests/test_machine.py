@@ -87,7 +87,7 @@ def sample(tmp_path_factory):
     return source, host(source, tmp_path_factory.mktemp("host"))
 
 
-@sampled("target", TARGETS, 3, first=1)
+@sampled("target", TARGETS, 2, first=1)
 def test_random_programs_give_the_bits_that_they_give_on_the_host(target, sample, tmp_path):
     check(*sample, [target], tmp_path)
 

@@ -7,6 +7,7 @@ import pytest
 
 import mmacalc
 from generated_kernels import compiled
+from samples import sampled
 from test_machine import assembled
 
 SOURCE = """
@@ -56,7 +57,7 @@ def listing(tmp_path_factory):
     return compiled(SOURCE, "gfx1250", tmp_path_factory.mktemp("xcnt") / "k.s", None, ["-O2", "-S"]).read_text()
 
 
-@pytest.mark.parametrize(("body", "overwritten"), CASES)
+@sampled(("body", "overwritten"), CASES, 8)
 def test_what_an_access_reads_is_not_overwritten_before_its_address_is_translated(body, overwritten, listing, tmp_path):
     kernel = assembled(listing.replace("; BODY", "\n".join(body)), "gfx1250", tmp_path)["k"]
     found = mmacalc.launch(kernel, 1, 32, np.zeros(32, np.uint32), np.zeros(32, np.uint32)).findings

@@ -12,6 +12,7 @@ import mmacalc
 from generated_kernels import compiled
 from llvm_mc import tool
 from random_loops import programs
+from samples import sampled
 
 LOOPS = """
 #define GLOBAL extern "C" __attribute__((global)) void
@@ -89,9 +90,10 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize(
+@sampled(
     ("target", "level"),
     [("gfx908", "-O2"), ("gfx942", "-O1"), ("gfx942", "-O3"), ("gfx1100", "-O2"), ("gfx1201", "-O3")],
+    2,
 )
 def test_loops_that_lanes_leave_at_different_turns_have_no_finding(target, level, tmp_path):
     kernels = mmacalc.load(compiled(LOOPS, target, tmp_path / "loops.hsaco", None, [level]))
@@ -160,9 +162,11 @@ def check_random_loops(target, level, seed, count, folder):
         assert np.array_equal(out, expected), (seed, number)
 
 
-@pytest.mark.parametrize(
+@sampled(
     ("target", "level", "seed", "count"),
     [("gfx908", "-O1", 3, 8), ("gfx942", "-O2", 3, 8), ("gfx1201", "-O3", 3, 8)],
+    1,
+    first=1,
 )
 def test_random_loops_give_what_they_give_on_the_host_without_a_finding(target, level, seed, count, tmp_path):
     check_random_loops(target, level, seed, count, tmp_path)

@@ -301,7 +301,7 @@ def test_four_hundred_random_states_survive_their_link(at):
     assert lost == []
 
 
-@pytest.mark.parametrize(
+@sampled(
     ("link", "says"),
     [
         ("#cdna8/x", "no architecture"),
@@ -315,6 +315,7 @@ def test_four_hundred_random_states_survive_their_link(at):
         ("#rdna3/v_wmma_f32_16x16x16_f16/A?w=16", "no wave16"),
         ("#%E0%A4%A", "no architecture"),
     ],
+    4,
 )
 def test_a_link_that_is_wrong_is_named_and_something_is_shown(at, link, says):
     opened = at(link)
@@ -384,7 +385,7 @@ def test_comparing_counts_what_lies_elsewhere(at):
 # --- everyone ---
 
 
-@pytest.mark.parametrize(
+@sampled(
     ("link", "options"),
     [
         (D + "?at=22,5", {}),
@@ -397,6 +398,7 @@ def test_comparing_counts_what_lies_elsewhere(at):
         ("#cdna4/v_mfma_f32_16x16x32_f16/A?memory=&ld=64", {"color_scheme": "dark"}),
         (D + "?waits=", {}),
     ],
+    4,
     ids=["light", "dark", "labels", "compare", "elsewhere dark", "400 pixels", "chain", "memory dark", "waits"],
 )
 def test_axe_finds_no_barrier(at, link, options):
