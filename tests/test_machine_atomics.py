@@ -11,15 +11,15 @@ import mmacalc
 from generated_kernels import compiled
 
 SOURCE = (Path(__file__).parent / "data/kernels/atomics.hip").read_text()
-TARGETS = ("gfx908", "gfx942", "gfx1100", "gfx1250")
-TARGETS += tuple(pytest.param(name, marks=pytest.mark.whole) for name in ("gfx90a", "gfx950", "gfx1200"))
+TARGETS = ("gfx942", "gfx1250")
+TARGETS += tuple(
+    pytest.param(name, marks=pytest.mark.whole) for name in ("gfx908", "gfx90a", "gfx950", "gfx1100", "gfx1200")
+)
 PLACES = np.dtype([("u", "u4", 16), ("i", "i4", 16), ("w", "u8", 16), ("d", "f8", 16), ("f", "f4", 16)])
 RETURNED = np.dtype([("ticket", "u4"), ("swapped", "u4"), ("wide", "u8"), ("sum", "f4"), ("_", "u4")])
 
 
-@pytest.fixture(scope="module", params=[
-    pytest.param(target, marks=() if at % 2 else pytest.mark.whole) for at, target in enumerate(TARGETS)
-])  # fmt: skip
+@pytest.fixture(scope="module", params=TARGETS)
 def kernels(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("atomics") / "atomics.hsaco"
     return mmacalc.load(compiled(SOURCE, request.param, path, None, ["-O2", "-munsafe-fp-atomics"]))
