@@ -69,6 +69,7 @@ class Step:
     index: int
     statement: Statement
     executed: int
+    polls: bool
 
     def __init__(self, index: int, statement: Statement) -> None:
         self.index, self.statement = index, statement

@@ -1,7 +1,7 @@
 """Strong accesses of shared memory: flags by which threads of a CTA or cluster hand data to each other.
 
 They order threads as those of global memory do (`knowledge`): a release pattern that an acquire pattern observes (PTX
-ISA 8.8 to 8.10). Two strong accesses of one place are no race. A volatile access is relaxed (8.4), and counts as strong
+ISA 8.8 to 8.10). Two strong accesses of one place do not race. A volatile access is relaxed (8.4), and counts as strong
 here only where it polls a flag, in a loop that does no more than ask again: elsewhere `volatile` is what kernels for
 GPUs before sm_70 had in place of bar.warp.sync.
 """

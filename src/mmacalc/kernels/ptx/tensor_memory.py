@@ -80,7 +80,7 @@ class TensorMemory:
         self.reads: dict[tuple[int, int], dict[tuple[int, int], _Reads]] = {}
         self.loading: dict[int, list[_Reads]] = {}  # warp -> loads that are not waited for
         # Compilers take a load as complete where its registers are used, without tcgen05.wait::ld.
-        self.used_early = {step.index for step in machine.program.early_reads()}
+        self.used_early: set[int] = {step.index for step in machine.program.early_reads()}
         self.fences: ThreadFences = ThreadFences(machine.order)
         self.allocations = 0
         self.made: dict[int, tuple[Step, Array]] = {}  # allocation -> its statement and threads
