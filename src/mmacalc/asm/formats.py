@@ -14,11 +14,17 @@ Source: ISA guides of CDNA3, CDNA4, RDNA3, RDNA4 and CDNA5, "Microcode formats";
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from functools import lru_cache
 
 from .fields import Encoding, Field
 
-__all__ = ["FAMILIES", "OPERANDS", "alike", "encodings", "vop3p"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["FAMILIES", "OPERANDS", "Formats", "alike", "encodings", "vop3p"]
 
 OPERANDS = frozenset((
     "VDST", "SDST", "SRC0", "SRC1", "SRC2", "VSRC1", "VSRC2", "SSRC0", "SSRC1", "ADDR", "DATA0", "DATA1", "DATA",
@@ -297,10 +303,56 @@ class FormatLine(Encoding):
     implied: dict[str, int]
 
 
+class Formats(Mapping[str, FormatLine]):
+    """Formats by name, in the order in which they are tried, each made when it is first asked for."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = {line.split(None, 1)[0]: line for line in text.splitlines() if line}
+        self._made: dict[str, FormatLine] = {}
+        self._beginning: dict[int, tuple[str, ...]] = {}
+        self._codes: list[tuple[str, int, int]] = []  # name, lowest bit of ENCODING in the upper nine, its value
+
+    def __getitem__(self, name: str) -> FormatLine:
+        if name not in self._made:
+            self._made[name] = _format(self._lines[name])
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._lines
+
+    def beginning(self, key: int) -> tuple[str, ...]:
+        """The names of those whose ENCODING the upper nine bits of a first word are.
+
+        >>> encodings("cdna3").beginning(0b110100111)
+        ('vop3p',)
+        """
+        if not self._codes:
+            for name, line in self._lines.items():
+                _, low, value = _ENCODING.search(line).groups("31")  # type: ignore[union-attr]
+                self._codes.append((name, int(low) - 23, int(value, 0)))
+        if key not in self._beginning:
+            self._beginning[key] = tuple([name for name, low, value in self._codes if key >> low == value])
+        return self._beginning[key]
+
+
+_ENCODING = re.compile(r"\bENCODING=(31)(?::(\d+))?=(\w+)")
+
+
 @lru_cache(maxsize=64)
-def encodings(family: str) -> dict[str, FormatLine]:
-    """The formats of a family by name, in the order in which they are tried."""
-    return {line.split(None, 1)[0]: _format(line) for line in FAMILIES[family].splitlines() if line}
+def encodings(family: str) -> Formats:
+    """The formats of a family."""
+    return Formats(FAMILIES[family])
+
+
+@lru_cache(maxsize=64)
+def _others(family: str) -> Formats:
+    return Formats(_OTHERS[family])
 
 
 def vop3p(generation: str) -> FormatLine:
@@ -315,9 +367,7 @@ def vop3p(generation: str) -> FormatLine:
 @lru_cache(maxsize=4096)
 def _beginning(family: str, key: int) -> tuple[FormatLine, ...]:
     """The formats, those without rows too, whose ENCODING the upper nine bits of a first word are."""
-    every = [*encodings(family).values(), *(_format(line) for line in _OTHERS[family].splitlines() if line)]
-    opened = [(form, form.fields["ENCODING"]) for form in every]
-    return tuple(form for form, field in opened if field.gather(key << 23) == field.value)
+    return tuple([some[name] for some in (encodings(family), _others(family)) for name in some.beginning(key)])
 
 
 def alike(family: str, bits: int) -> tuple[FormatLine, ...]:

@@ -16,7 +16,7 @@ from . import encodings
 from .encoder_rules import missing_registers
 from .formats import vop3p
 from .modifiers import MATRIX_FMT, NAMES, SCALE_FMT
-from .operand_codes import LDS_DIRECT, TRAP, register_text, registers_of
+from .operand_codes import LDS_DIRECT, TRAP, register_text, scalar_codes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,10 +114,6 @@ class Generation(Record):
     c_constants: bool = True
     input_files: tuple[str, ...] = ("v",)
 
-    def scalars(self, alignment: int) -> Scalars:
-        """The registers of a target whose tuples begin at multiples of `alignment`."""
-        return registers_of(self.family, alignment)
-
     def words(self, scalars: Scalars, count: int = 0) -> frozenset[int]:
         """The codes of what a source takes beside vector registers and constants.
 
@@ -128,12 +124,14 @@ class Generation(Record):
         lacking = {*missing_registers(self.family), *self.lacks, "src_lds_direct"}
         numbered = (*range(scalars.sgprs), *TRAP) if count else ()
         named = [code for code in scalars.named if count or code >= 128]
-        found = set()
+        found, single, several = set(), scalar_codes(1, scalars), scalar_codes(count or 1, scalars)
         for code in (*numbered, *named, scalars.null, *((scalars.m0,) if count else ())):
-            register = scalars.register(code, count if code < 128 and count else 1)
-            start = code - (TRAP.start if register is not None and register.file == "ttmp" else 0)
-            begins = register is not None and (register.file not in ("s", "ttmp") or register.index == start)
-            if register is not None and begins and register_text(register) not in lacking:
+            register = (several if code < 128 else single)[code]
+            if register is None:
+                continue
+            start = code - (TRAP.start if register.file == "ttmp" else 0)
+            counted = register.file in ("s", "ttmp")
+            if register.index == start if counted else register_text(register) not in lacking:
                 found.add(code)
         return frozenset(found)
 

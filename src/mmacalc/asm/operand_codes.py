@@ -30,8 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LDS_DIRECT", "OTHER_NAMES", "TRAP", "Literal", "Scalars", "codes", "constant_bits", "constant_code",
-    "constant_patterns", "register_text", "registers_of", "scalar_registers", "vector_codes", "word_sources",
+    "constant_patterns", "register_text", "registers_of", "scalar_codes", "scalar_registers", "vector_codes",
+    "word_sources",
 ]  # fmt: skip
+
+
+_NEW = tuple.__new__  # of registers and constants, of which hundreds are made at once
 
 
 class Literal(TupleRecord):
@@ -83,17 +87,17 @@ class Scalars:
             file, codes = ("s", range(self.sgprs)) if code < self.sgprs else ("ttmp", TRAP)
             first, limit = code - codes.start, len(codes)
             first -= first % align
-            return RegisterOperand(file, first, count, 0, 32 * count) if first + count <= limit else None
+            return _NEW(RegisterOperand, (file, first, count, 0, 32 * count)) if first + count <= limit else None
         if code == self.null:
-            return RegisterOperand("null", 0, count, 0, 32 * count)
+            return _NEW(RegisterOperand, ("null", 0, count, 0, 32 * count))
         if code == self.m0:
-            return RegisterOperand("m0", 0, 1) if count == 1 else None
+            return _NEW(RegisterOperand, ("m0", 0, 1, 0, 32)) if count == 1 else None
         if code not in self.named or count > 2:
             return None
         file, index = self.named[code]
         if count == 2 and (index or file == "lds_direct"):
             return None
-        return RegisterOperand(file, index, count, 0, 32 * count)
+        return _NEW(RegisterOperand, (file, index, count, 0, 32 * count))
 
 
 @lru_cache(maxsize=64)
@@ -206,7 +210,7 @@ def codes(kind: str, count: int, constant: str, scalars: Scalars) -> tuple[Opera
         if kind == "w":
             return (*vector_codes("v", count, scalars), *sources)
         return (*sources[:LDS_DIRECT], _unless_lds(sources[LDS_DIRECT]), sources[LDS_DIRECT + 1], *nothing)
-    registers = _scalar_codes(count, scalars)
+    registers = scalar_codes(count, scalars)
     found = {
         "p": registers[::2], "q": registers[::4], "s": registers[:128], "d": (registers[106],) * 128 + registers[:128],
     }[kind]  # fmt: skip
@@ -218,9 +222,9 @@ def vector_codes(file: str, count: int, scalars: Scalars) -> tuple[Operand | Lit
     """The tuples of vector registers of a file by the number of the first; None where none may begin."""
     step = 1 if count == 1 else scalars.vector_alignment
     last = 255 if scalars.wide_literals else 256 - count
-    new, bits = tuple.__new__, 32 * count  # of which 256 are made at once
+    bits = 32 * count
     return tuple([
-        None if first % step or first > last else new(RegisterOperand, (file, first, count, 0, bits))
+        None if first % step or first > last else _NEW(RegisterOperand, (file, first, count, 0, bits))
         for first in range(256)
     ])  # fmt: skip
 
@@ -233,23 +237,24 @@ def word_sources(
     of the scalar sources some: their codes. A tuple of more registers may be a scalar source of 32 or 64 bits."""
     found: list[Operand | Literal | None] = [None] * 256
     for code in words:
-        found[code] = scalars.register(code, min(count, 2)) or scalars.register(code, 1)
+        found[code] = scalar_codes(min(count, 2), scalars)[code] or scalar_codes(1, scalars)[code]
     for code, pattern in (constant_patterns(constant)[1] if constant else {}).items():
-        found[code] = ConstantOperand(pattern, False, max(constant_patterns(constant)[0], 32))
+        found[code] = _NEW(ConstantOperand, (pattern, False, max(constant_patterns(constant)[0], 32)))
     return (*found, *vector_codes(file, count, scalars))
 
 
 @lru_cache(maxsize=256)
-def _scalar_codes(count: int, scalars: Scalars) -> tuple[RegisterOperand | None, ...]:
+def scalar_codes(count: int, scalars: Scalars) -> tuple[RegisterOperand | None, ...]:
+    """The scalar register of every code below 256, of so many registers; None where there is none."""
     return tuple([scalars.register(code, count) for code in range(256)])
 
 
 def _sources(count: int, constant: str, scalars: Scalars) -> tuple[Operand | Literal | None, ...]:
-    found: list[Operand | Literal | None] = [*_scalar_codes(count, scalars)]
+    found: list[Operand | Literal | None] = [*scalar_codes(count, scalars)]
     if constant:
         width, patterns = constant_patterns(constant.rstrip("!"))
         for code, pattern in patterns.items():
-            found[code] = ConstantOperand(pattern, False, width)
+            found[code] = _NEW(ConstantOperand, (pattern, False, width))
         if constant.endswith("!"):
             found[255] = _LITERAL
     if scalars.wide_literals:  # the code of lds_direct, which gfx1250 lacks

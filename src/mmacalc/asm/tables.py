@@ -32,7 +32,7 @@ from .rows import Row, Slot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .formats import FormatLine
+    from .formats import FormatLine, Formats
     from .rows import Entry
 
 __all__ = [
@@ -241,7 +241,7 @@ class Table:
     """The rows of a target and wave size; by_name: of an instruction without suffix, its formats and signatures."""
 
     family: str
-    formats: dict[str, FormatLine]
+    formats: Formats
     scalars: Scalars
     target: str
     wave: int
@@ -252,9 +252,10 @@ class Table:
         self.formats = encodings(self.family)
         self._lines: dict[str, dict[int, list[tuple[str, tuple[str, ...]]]]] = {}
         self.by_name: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+        known = frozenset(self.formats)
         for line in lines():
             form, *signature, targets, names = line.split("|")
-            if target not in targets.split() or form not in self.formats:
+            if target not in targets.split() or form not in known:
                 continue
             rows = self._lines.setdefault(form, {})
             shared = tuple(signature)
@@ -317,10 +318,9 @@ class Table:
         key = word >> 23 & 0x1FF
         if key not in self._by_key:
             fitting = []
-            for name, form in self.formats.items():
-                encoding, opcode = form.fields["ENCODING"], form.fields["OP"]
-                value, bits = encoding.spread(encoding.value or 0), encoding.mask
-                if name in self._lines and not name.startswith("vopd") and (word ^ value) & bits == 0:
+            for name in self.formats.beginning(key):
+                if name in self._lines and not name.startswith("vopd"):
+                    opcode = self.formats[name].fields["OP"]
                     fitting.append((name, opcode.pieces[0][1], (1 << opcode.width) - 1))
             self._by_key[key] = tuple(fitting)
         return self._by_key[key]

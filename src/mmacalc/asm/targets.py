@@ -13,6 +13,7 @@ from ..base.late import imported
 from ..base.records import TupleRecord
 from ..catalog import entry, known_name, product
 from .generations import generation
+from .operand_codes import registers_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Target(TupleRecord):
     @property
     def scalars(self) -> Scalars:
         """Its registers; register tuples start at even ones where they are aligned to 64 bits."""
-        return self.generation.scalars(1 if self.entry.architecture.register_alignment == 4 else 2)
+        return registers_of(self.generation.family, 1 if self.entry.architecture.register_alignment == 4 else 2)
 
 
 @lru_cache(maxsize=256)

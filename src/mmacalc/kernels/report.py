@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from .device.findings import KernelFinding, LineFinding
     from .device.traffic import BankSite, Traffic
 
-__all__ = ["Report"]
+__all__ = ["KEYS", "Report"]
 
 
-@json_keys(
+KEYS = (
     "architecture=architecture.name",
     "workgroups",
     "waves",
@@ -38,6 +38,10 @@ __all__ = ["Report"]
     "warnings",
     "findings",
 )
+"""What JSON has of every report (`mmacalc.base.records.json_keys`)."""
+
+
+@json_keys(*KEYS)
 class Report:
     """Summary of a launch.
 

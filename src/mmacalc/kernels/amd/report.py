@@ -7,7 +7,7 @@ from ...asm.decoder import text
 from ...base.errors import counted
 from ...base.records import TupleRecord, json_keys
 from ..device.report import CompiledReport
-from ..report import Report
+from ..report import KEYS, Report
 from .operands import scalar_row
 from .operations.floats import APPROXIMATE
 from .state import EXEC, SCC
@@ -61,18 +61,7 @@ class Approximation(TupleRecord):
 @json_keys(
     "kernel",
     "target",
-    "architecture=architecture.name",
-    "workgroups",
-    "waves",
-    "instructions: matrix instructions, by name",
-    "cycles: how long they occupy matrix units",
-    "flops",
-    "flops_per_unit_and_cycle",
-    "peak_share",
-    "bytes=traffic",
-    "lds: the accesses of each line",
-    "warnings",
-    "findings",
+    *KEYS,
     "lds_atomics",
     "executed",
     "mnemonics",
