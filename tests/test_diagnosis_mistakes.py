@@ -82,6 +82,26 @@ def test_right_results_and_noise_have_no_mistake(arch, name, group, right, step)
         assert found.right == right, what
 
 
+MORE = [
+    ("gfx950", "v_mfma_f32_32x32x16_bf16"),
+    ("gfx1100", "v_wmma_f32_16x16x16_bf16"),
+    ("sm_90", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+    ("sm_120a", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+]
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(("arch", "name"), [*EACH, *MORE])
+def test_of_more_than_two_hundred_controls_none_is_accused(arch, name):
+    """Two of each kind for each of eight instructions."""
+    kinds = [(what, kernel, group is RIGHT) for group in (RIGHT, NOISE) for what, kernel in group.items()]
+    for seed, (what, kernel, right) in enumerate([*kinds, *kinds], 7100):
+        made = Kernel(arch, name, seed)
+        found = mmacalc.diagnose(made.inst, d=kernel(made), **made.inputs)
+        assert not found.explanations, (what, found.explanations)
+        assert found.right == right, what
+
+
 # --- whole GEMMs ------------------------------------------------------------------------------------------------------
 
 
