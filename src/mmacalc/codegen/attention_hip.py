@@ -9,7 +9,7 @@ from __future__ import annotations
 from .attention import AttentionPlan
 from .fragments import fragment, linear_sum, runs
 from .gemm import VECTOR, pieces
-from .gemm_hip import FLAGS, HELPERS, TURNED, place_function
+from .gemm_hip import FLAGS, HELPERS, TURNED, compiler_note, place_function
 from .hip import ARGUMENTS, FIELDS, HEADER, reached
 from .source import indented, memory_type
 from .staging import WORDS
@@ -61,9 +61,7 @@ def head_comment(found: AttentionPlan | CudaAttentionPlan) -> Iterator[str]:
     yield "// heads and batches have strides in elements, multiples of 8. `group` heads of Q share one of K and V."
     yield "// scale is positive. L, unless it is null: for each batch, head and query the logarithm of the sum of"
     yield "// exponentials. Queries that see no key get zeros, and -infinity in L."
-    if inst.architecture.targets[0] == "gfx1250":
-        yield "// Compile with -mllvm -amdgpu-enable-vopd=0: behind WMMA, clang 22.1.8 does not wait for pairs of VALU"
-        yield "// instructions (v_dual_...)."
+    yield from compiler_note(inst)
 
 
 def _types(found: AttentionPlan, builtin: Intrinsic) -> Iterator[str]:

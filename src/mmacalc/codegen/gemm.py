@@ -86,7 +86,8 @@ class Plan(TupleRecord):
     fields: modifiers, such as formats; swapped: whether the instruction computes D transposed, B's columns as its rows,
     so that a lane's elements of D are neighbours in memory; waves_m, waves_n: of a workgroup; tiles_m, tiles_n: of the
     instruction in one wave; kpack:
-    the instructions whose k a lane reads at once; steps: how often it does so for each stage; buffers: in LDS.
+    the instructions whose k a lane reads at once; steps: how often it does so for each stage; buffers: in LDS;
+    split: the parts of K, each a workgroup's; batches: how many the launch line has, None for a kernel of one product.
     """
 
     instruction: Instruction
@@ -105,6 +106,8 @@ class Plan(TupleRecord):
     a_turn: Turn | None = None
     b_turn: Turn | None = None
     epilogue: Epilogue = NO_EPILOGUE
+    split: int = 1
+    batches: int | None = None
 
     @property
     def block_m(self) -> int:
@@ -130,7 +133,14 @@ class Plan(TupleRecord):
     def name(self) -> str:
         """The name of the kernel for aligned matrices; `_any` behind it is that of the other."""
         formats = "".join(f"_{self.operand(side).format.name}" for side in "AB") if self.instruction.choices else ""
-        return f"gemm_{self.instruction.name[2:]}{formats}{self.epilogue.suffix}"
+        split = f"_split{self.split}" if self.split > 1 else ""
+        suffix = "" if split else self.epilogue.suffix
+        return f"gemm_{self.instruction.name[2:]}{formats}{suffix}{split}{'_batched' * bool(self.batches)}"
+
+    @property
+    def reduce_name(self) -> str:
+        """The name of the kernel that adds the parts of K."""
+        return f"{self.name}_reduce"
 
     def blocks(self, m: int, n: int) -> int:
         """The workgroups of a launch."""

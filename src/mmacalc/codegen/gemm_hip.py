@@ -7,9 +7,10 @@ rows begin at multiples of 16 bytes, one for all others, which moves element by 
 
 from __future__ import annotations
 
-from .epilogue import finishing, output_format, parameters
+from .epilogue import NO_EPILOGUE, finishing, output_format, parameters
 from .fragments import fragment, runs, total
 from .gemm import SCALED_K, VECTOR, pieces
+from .gemm_slices import notes, reduction, sliced_kernel, sliced_launch
 from .hip import ARGUMENTS, FIELDS, HEADER, reached
 from .source import indented, memory_type
 from .staging import WORDS
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..compiler.dialects import Intrinsic
+    from ..model import Instruction
     from .fragments import Fragment
     from .gemm import Piece, Plan, Turn
     from .staging import Side
 
-__all__ = ["FLAGS", "HELPERS", "TURNED", "place_function", "source"]
+__all__ = ["FLAGS", "HELPERS", "TURNED", "compiler_note", "place_function", "source"]
 
 GROUP = 8  # rows of tiles of which blocks take all columns before they go on
 DIES = {"gfx942": 8, "gfx950": 8}  # with a cache of their own, to which blocks go in turn (MI300X, MI355X)
@@ -54,7 +56,11 @@ def source(found: Plan, sizes: tuple[int, int, int]) -> str:
         sizes: M, N and K of the launch line that is shown.
     """
     builtin = reached(found.instruction, found.wave).builtin
-    lines = [*_head(found, builtin), *_helpers(found), *_tile(found, builtin), *_kernels(found), *_launch(found, sizes)]
+    each = (
+        found._replace(epilogue=NO_EPILOGUE) if found.split > 1 else found
+    )  # the epilogue is of the sums of all parts
+    lines = [*_head(each, builtin), *_helpers(each), *_tile(each, builtin), *_kernels(each)]
+    lines += [*reduction(found), *_launch(found, sizes)]
     return "\n".join([*lines, ""])
 
 
@@ -81,9 +87,8 @@ def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield f"// {found.name} is for aligned matrices: {_aligned_words(found)};"
     even = " (4-bit elements in pairs: K and ld even)" if min(found.a.bits, found.b.bits) < 8 else ""
     yield f"// {found.name}_any for all others{even}."
-    if inst.architecture.targets[0] == "gfx1250":
-        yield "// Compile with -mllvm -amdgpu-enable-vopd=0: behind WMMA, clang 22.1.8 does not wait for pairs of VALU"
-        yield "// instructions (v_dual_...)."
+    yield from notes(found)
+    yield from compiler_note(inst)
     if found.instruction.scaled:
         yield f"// Scales are E8M0 codes: SA (M x K / {SCALED_K}) of A's rows, SB (N x K / {SCALED_K}) of B's columns,"
         yield f"// those of one row or column side by side. K is a multiple of {found.scales_k} for both kernels."
@@ -120,6 +125,13 @@ def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield f"enum {{ OUTSIDE = 0x{0x7FFFFFF0:x} }};  // an offset beyond every buffer"
     yield f"enum {{ FLAGS = {_flags(found):#x} }};  // of a buffer without a format whose size is in bytes"
     yield ""
+
+
+def compiler_note(inst: Instruction) -> Iterator[str]:
+    """How a source for gfx1250 is compiled."""
+    if inst.architecture.targets[0] == "gfx1250":
+        yield "// Compile with -mllvm -amdgpu-enable-vopd=0: behind WMMA, clang 22.1.8 does not wait for pairs of VALU"
+        yield "// instructions (v_dual_...)."
 
 
 def _flags(found: Plan) -> int:
@@ -641,6 +653,10 @@ def _kernels(found: Plan) -> Iterator[str]:
     more = parameters(found.instruction, found.epilogue).passed
     for name, aligned in ((found.name, "true"), (f"{found.name}_any", "false")):
         yield f'extern "C" __global__ __attribute__(({bounds}))'
+        if found.split > 1 or found.batches:
+            yield from sliced_kernel(found, name, aligned)
+            yield ""
+            continue
         yield f"void {name}({_parameters(found)}) {{"
         yield f"    tile<{aligned}>(A, B, D, {'SA, SB, ' * found.instruction.scaled}M, N, K, lda, ldb, ldd{more});"
         yield "}"
@@ -651,6 +667,9 @@ def _launch(found: Plan, sizes: tuple[int, int, int]) -> Iterator[str]:
     m, n, k = sizes
     lda, ldb = k if found.a.along_k else m, k if found.b.along_k else n
     name = found.name if found.aligned(m, n, k, lda, ldb, n) else f"{found.name}_any"
+    if found.split > 1 or found.batches:
+        yield from sliced_launch(found, sizes, name, (lda, ldb))
+        return
     yield f"// hipLaunchKernelGGL({name}, dim3({found.blocks(m, n)}), dim3({found.threads}), 0, stream,"
     scales = "SA, SB, " * found.instruction.scaled
     more = parameters(found.instruction, found.epilogue).passed

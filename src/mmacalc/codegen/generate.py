@@ -14,6 +14,7 @@ from . import gemm as tiled
 from .attention import attention_plan, checked_instruction, cuda_attention_plan, problem_of
 from .epilogue import epilogue_of
 from .fragments import chosen_lanes, fragment, group_size
+from .gemm_slices import checked_slices
 from .marks import plain
 from .source import Request
 
@@ -82,6 +83,8 @@ def generate(
     epilogue: str | None = None,
     attention: str | Sequence[int] | None = None,
     causal: bool = False,
+    split_k: int | None = None,
+    batch: int | None = None,
     **modifiers: int | str,
 ) -> str:
     """The source of a kernel in which one wave (warp) computes D = A B + C with one instruction, or of a whole GEMM, or
@@ -104,6 +107,8 @@ def generate(
             and the instruction if left out.
         epilogue: of a GEMM, what becomes of A B: words such as "alpha,beta,scale=row,bias=column,relu,to=f16":
             D = activation(alpha * scales * A B + beta * C + bias), in f32.
+        split_k: of a GEMM of AMD, the parts of K that are added by a second kernel; batch: how many products the launch
+            line has, whose matrices are strides apart (arguments of the kernel).
         attention: "BxHxMxNxD" or (B, H, M, N, D): O = softmax(scale Q K^T) V of B batches and H heads of D elements, of
             M queries and N keys, around an instruction of f16 or bf16 whose sums are f32 (of NVIDIA: mma.sync). B, H, M
             and N are in the launch line; the kernel takes any. tile is then "MxN", queries and keys.
@@ -139,6 +144,7 @@ def generate(
         )
     if attention is not None:
         others = {"gemm": gemm, "lds": lds, "stages": stages, "epilogue": epilogue, "ld": ld == "constants"}
+        others |= {"split_k": split_k, "batch": batch}
         others |= {"order_a": order_a != "row", "order_b": order_b != "col", **modifiers}
         return plain(_attention(instruction, wave, attention, causal, tile, others))
     size = instruction.architecture.wave(wave)
@@ -150,9 +156,15 @@ def generate(
     if gemm is not None:
         if lds or (modifiers and language == "cuda"):
             raise Error("a GEMM goes through LDS or shared memory by itself, and NVIDIA's has no modifiers")
-        return plain(_whole(instruction, size, (order_a, order_b), _sizes(gemm), tile, stages, epilogue, modifiers))
-    if tile is not None or stages is not None or epilogue is not None:
-        raise Error("tile, stages and epilogue are of a whole GEMM (tile also of attention): give gemm, too")
+        return plain(
+            _whole(
+                instruction, size, (order_a, order_b), _sizes(gemm), tile, stages, epilogue, modifiers, (split_k, batch)
+            )
+        )
+    if any(given is not None for given in (tile, stages, epilogue, split_k, batch)):
+        raise Error(
+            "tile, stages, epilogue, split_k and batch are of a whole GEMM (tile also of attention): give gemm, too"
+        )
     constants = ld == "constants"
     request = Request(instruction, size, fields, order_a, order_b, constants, language, lds)
     return plain(LANGUAGES[language](request))
@@ -167,11 +179,17 @@ def _whole(
     stages: int | None,
     epilogue: str | None,
     modifiers: Mapping[str, Any],
+    slices: tuple[int | None, int | None],
 ) -> str:
     """The source of a GEMM, with marks."""
     if inst.architecture.family.language == "hip":
         hip_plan = tiled.plan(inst, wave, *orders, tile, stages, **modifiers)
-        return gemm_hip.source(hip_plan._replace(epilogue=epilogue_of(epilogue, inst)), sizes)
+        hip_plan = checked_slices(hip_plan._replace(epilogue=epilogue_of(epilogue, inst)), *slices)
+        return gemm_hip.source(hip_plan, sizes)
+    if slices != (None, None):
+        raise Error(
+            "split_k and batch are of AMD's kernels; those of NVIDIA compute one product by whole K: leave them out"
+        )
     if tile is not None:
         shape = "; the shape of tcgen05.mma is its tile: give m and n" if inst.in_tensor_memory else ""
         raise Error(f"tile is of AMD's kernels: those of NVIDIA have one tile for each instruction{shape}")

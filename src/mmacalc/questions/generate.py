@@ -231,9 +231,24 @@ def _formula_alone(options: Options) -> None:
     """
     from ..base.errors import Error
 
-    for name in ("gemm", "attention", "causal", "lds", "tile", "stages", "epilogue", "check", "output"):
+    for name in (
+        "gemm",
+        "attention",
+        "causal",
+        "lds",
+        "tile",
+        "stages",
+        "epilogue",
+        "split_k",
+        "batch",
+        "check",
+        "output",
+    ):
         if getattr(options, name):
-            raise Error(f"--formula prints index expressions, without a kernel: leave out --{name}, or --formula")
+            raise Error(
+                "--formula prints index expressions, without a kernel: leave out "
+                f"--{name.replace('_', '-')}, or --formula"
+            )
 
 
 def run(options: Options) -> Reply:
@@ -250,7 +265,7 @@ def run(options: Options) -> Reply:
     source = generate(
         inst, options.lang, options.order_a, options.order_b, options.ld, wave=options.wavefront, gemm=options.gemm,
         lds=options.lds, tile=options.tile, stages=options.stages, epilogue=options.epilogue,
-        attention=options.attention, causal=options.causal, **fields,
+        attention=options.attention, causal=options.causal, split_k=options.split_k, batch=options.batch, **fields,
     )  # fmt: skip
     if options.output:
         from ..base.files import write
@@ -298,6 +313,14 @@ COMMAND = Command(
         option(
             "--gemm", placeholder="MxNxK",
             help="a whole tiled GEMM kernel; it takes any sizes, the launch line has these",
+        ),
+        option(
+            "--split-k", placeholder="N", kind=int,
+            help="parts of K of --gemm (AMD), each a workgroup's, added by a second kernel",
+        ),
+        option(
+            "--batch", placeholder="N", kind=int,
+            help="products of --gemm (AMD) in the launch line, whose matrices are strides apart",
         ),
         option(
             "--attention", placeholder="BxHxMxNxD",

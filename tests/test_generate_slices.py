@@ -1,0 +1,104 @@
+"""Batches and a split K of generated GEMMs of AMD, on the emulator: right at edges, without a finding."""
+
+import re
+
+import numpy as np
+import pytest
+
+import mmacalc
+from generated_gemms import OPTIONS, laid_out
+from generated_kernels import compiled
+from mmacalc import Error
+from mmacalc.arithmetic.codecs import encode
+from mmacalc.codegen import gemm
+from samples import sampled
+
+CASES = [
+    ("gfx942", "v_mfma_f32_32x32x8_f16", ("row", "row"), 3, 2, (37, 21, 75)),
+    ("gfx90a", "v_mfma_f64_16x16x4f64", ("row", "col"), 2, None, (33, 16, 9)),
+    ("gfx1201", "v_wmma_f32_16x16x16_bf16", ("col", "col"), None, 3, (64, 32, 32)),
+    ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", ("row", "col"), 4, 2, (32, 40, 448)),
+    ("gfx942", "v_mfma_i32_32x32x16_i8", ("col", "row"), 5, None, (48, 32, 256)),
+    ("gfx1100", "v_wmma_f32_16x16x16_f16", ("row", "col"), 2, 2, (16, 24, 96)),
+    ("gfx1250", "v_wmma_f32_16x16x32_f16", ("row", "row"), 2, 2, (40, 24, 130)),
+]
+MORE = 32  # elements between batches
+
+
+@sampled(("target", "name", "orders", "split", "batches", "sizes"), CASES, 3)
+def test_products_in_slices_are_right(target, name, orders, split, batches, sizes, tmp_path):
+    inst, rng = mmacalc.instruction(target, name), np.random.default_rng(0)
+    fields = {"cbsz": "fp8", "blgp": "fp4"} if inst.choices else {}
+    epilogue = "alpha,beta,relu" if inst.format("D").name == "f32" else None
+    source = mmacalc.generate(
+        inst, "", *orders, gemm="64x64x64", split_k=split, batch=batches, epilogue=epilogue, **fields
+    )
+    kernels = mmacalc.load(compiled(source, target, tmp_path / "k.hsaco", options=OPTIONS.get(target, ())))
+    found = gemm.plan(inst, None, *orders, **fields)
+    m, n, k = sizes
+    count = batches or 1
+    a, b, c = (rng.integers(-2, 3, (count, *shape)).astype(float) for shape in ((m, k), (k, n), (m, n)))
+    right = a @ b if epilogue is None else np.maximum(0.5 * (a @ b) + 2 * c, 0)
+    given, leads = [], []
+    for matrix, order, side in zip((a, b), orders, "AB"):
+        form = found.operand(side).format
+        rows = [encode(each if order == "row" else each.T, form, "amd") for each in matrix]
+        leads.append(rows[0].shape[1])
+        given.append(apart([laid_out(each, form.bits, leads[-1]) for each in rows]))
+    form = inst.format("D")
+    kind = np.dtype({"f32": np.float32, "f64": np.float64, "i32": np.int32}[form.name])
+    d = apart([np.full((m, n), 77, kind)] * count)
+    more = [apart(list(c.astype(np.float32))), n, np.float32(0.5), np.float32(2)] if epilogue else []
+    strides = [int(len(each[0]) * each.itemsize * 8 / side.bits) for each, side in zip(given, (found.a, found.b))]
+    behind = [m * n + MORE] * (1 + bool(epilogue)) if batches else []
+    aligned = found.aligned(*sizes, *leads, n) and not any(stride % 16 for stride in strides)
+    main, *reduce = launches(source)
+    main = re.sub(r"(_any)?$", "" if aligned else "_any", main)
+    grid = (found.blocks(m, n), split or 1, count)
+    if split is None:
+        reports = [mmacalc.launch(
+            kernels[main], grid, found.threads, *given, d, m, n, k, *leads, n, *more, *strides, *behind
+        )]  # fmt: skip
+    else:
+        sums = np.full((count, split, m, n), 55, kind)
+        reports = [
+            mmacalc.launch(
+                kernels[main], grid, found.threads, *given, sums, m, n, k, *leads, *(strides if batches else [])
+            ),
+            mmacalc.launch(kernels[reduce[0]], (-(-m * n // 256), 1, count), 256, sums, d, m, n, n, *more, *behind),
+        ]
+    assert all(report.findings == () for report in reports)
+    got = d[:, : m * n].reshape(count, m, n)
+    assert (abs(got - right) < 0.5).all()
+    assert (d[:, m * n :] == 0).all()
+
+
+def apart(matrices):
+    """Matrices one behind the other, with elements between them."""
+    rows = [np.concatenate([each.ravel(), np.zeros(MORE, each.dtype)]) for each in matrices]
+    return np.stack(rows)
+
+
+def launches(source):
+    """The names of the kernels that the launch lines have."""
+    return re.findall(r"// hipLaunchKernelGGL\((\w+),", source)
+
+
+def test_parts_beyond_k_are_zeros(tmp_path):
+    """More parts than stages: some have nothing to add."""
+    test_products_in_slices_are_right(
+        "gfx942", "v_mfma_f32_16x16x16_f16", ("row", "col"), 7, None, (16, 16, 40), tmp_path
+    )
+
+
+@pytest.mark.parametrize(("target", "name", "given", "says"), [
+    ("gfx942", "v_mfma_f32_32x32x8_f16", {"gemm": "9x9x9", "split_k": 0}, "split_k is from 1 to 128; got 0"),
+    ("gfx942", "v_mfma_f32_32x32x8_f16", {"gemm": "9x9x9", "batch": 70000}, "batch is from 1 to 65535"),
+    ("gfx942", "v_mfma_f32_32x32x8_f16", {"split_k": 2}, "are of a whole GEMM"),
+    ("gfx1100", "v_wmma_f16_16x16x16_f16", {"gemm": "9x9x9", "split_k": 2}, "its sibling that adds up in f32"),
+    ("gfx950", "v_mfma_scale_f32_32x32x64_f8f6f4", {"gemm": "32x32x64", "batch": 2}, "matrices without scales"),
+    ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", {"gemm": "9x9x9", "batch": 2}, "are of AMD's"),
+])  # fmt: skip
+def test_slices_that_cannot_be_are_refused(target, name, given, says):
+    with pytest.raises(Error, match=re.escape(says)):
+        mmacalc.generate(mmacalc.instruction(target, name), **given)
