@@ -185,5 +185,5 @@ def test_an_epilogue_that_cannot_be_is_refused(target, name, words, says):
 
 
 def test_an_epilogue_without_a_gemm_is_refused():
-    with pytest.raises(Error, match="epilogue.* are of a whole GEMM"):
+    with pytest.raises(Error, match=r"epilogue.* are of a whole GEMM"):
         mmacalc.generate(mmacalc.instruction("gfx942", "v_mfma_f32_32x32x8_f16"), epilogue="alpha")
