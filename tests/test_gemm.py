@@ -122,7 +122,7 @@ FORMS = [(kind, *form) for form in KERNELS for kind in ("core", "NumPy")]
     ids=[f"{kind} {arch} {name.split('aligned.')[-1]}" for kind, arch, name in FORMS],
 )  # fmt: skip
 def test_a_kernel_is_the_model_to_the_bit_on_every_kind_of_special(arch, name, kernels):
-    assert dict(differences(arch, name, 6000)) == dict.fromkeys(mmasim_answers.KINDS, 0)
+    assert dict(differences(arch, name, 3000)) == dict.fromkeys(mmasim_answers.KINDS, 0)
 
 
 @pytest.mark.parametrize(

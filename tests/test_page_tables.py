@@ -598,8 +598,9 @@ def asked_kernels():
                 yield arch, inst.name, wave, {f: draw.choice(v) for f, v in encodable(inst, wave).items()}, orders
 
 
-def test_kernels_are_those_of_mmacalc_generate(opened):
-    asked = list(asked_kernels())
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.whole)])
+def test_kernels_are_those_of_mmacalc_generate(opened, step):
+    asked = list(asked_kernels())[::step]
     found = opened.evaluate(KERNELS, asked)
     made = 0
     for (arch, name, wave, fields, orders), text in zip(asked, found):
@@ -612,4 +613,4 @@ def test_kernels_are_those_of_mmacalc_generate(opened):
             expected = None
         assert text == expected, (arch, name, wave, fields, orders)
         made += expected is not None
-    assert made > 1300
+    assert made > 1300 // step
