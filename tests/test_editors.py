@@ -194,6 +194,35 @@ def test_names_that_no_gpu_or_not_that_of_the_text_has_are_marked_in_sources():
     assert Document("a.hip", "__builtin_amdgcn_mfma_f61(").problems() == []  # no architecture is named
 
 
+PTX = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+    .reg .b64 %rd<4>;
+    .reg .b32 %r<2>;
+    ld.param.u64 %rd1, [p];
+    add.s63 %rd2, %rd1, 4;
+    st.global.u32 [%rd1], %r9;
+    ret;
+}
+"""
+
+
+def test_ptx_shows_statements_that_there_are_not_and_where_it_cannot_be_read():
+    first, second = Document("a.ptx", PTX).problems()
+    assert (first.line, first.severity, PTX.split("\n")[8][first.start : first.end]) == (
+        8, "warning", "add.s63 %rd2, %rd1, 4;",
+    )  # fmt: skip
+    assert "add.s63 is not covered; add takes" in first.message
+    assert (second.line, "%r9" in second.message) == (9, True)
+    right = PTX.replace("s63", "s64").replace("%r9", "%r1")
+    assert Document("a.ptx", right).problems() == []
+    [only] = Document("a.ptx", right.replace("ret;", "ret")).problems()
+    assert (only.line, only.severity, "expected" in only.message) == (11, "error", True)
+    assert Document("part.ptx", ".target sm_80\n" + HOVERS["a.ptx"][0]).problems() == []  # no module
+
+
 def test_a_text_without_target_says_so_once_and_other_assembly_says_nothing():
     [only] = Document("a.s", MFMA).problems()
     assert (only.severity, "which architecture" in only.message) == ("information", True)

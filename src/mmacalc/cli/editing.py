@@ -101,6 +101,11 @@ class Document:
         """Whether it is assembly of AMD, which lint reads."""
         return self.name.endswith(AMD_ENDINGS) and not re.search(r"^\s*\.target\s+sm_", self.text, re.M)
 
+    @property
+    def ptx(self) -> bool:
+        """Whether it is a whole module of PTX, which the reader of kernels reads, and no part of one."""
+        return bool(re.search(r"^\s*\.version\s+\d", self.text, re.M))
+
     def report(self) -> LintReport | Error:
         """What lint finds, or why it cannot say."""
         if self._report is None:
@@ -153,7 +158,7 @@ class Document:
     def problems(self) -> list[Problem]:
         """What lint finds, and in other texts names of instructions that nothing has."""
         if not self.assembly:
-            return list(self._unknown_names())
+            return list(self._ptx_problems() if self.ptx else self._unknown_names())
         report = self.report()
         if isinstance(report, Error):
             if report.kind == "nothing":
@@ -174,6 +179,33 @@ class Document:
                 Problem(one.line - 1, start, start + len(one.text), message, code, one.nops, one.first_line - 1)
             )
         return found
+
+    def _ptx_problems(self) -> Iterator[Problem]:
+        """Where a module of PTX cannot be read, or else the statements of its kernels that are not known: ptxas refuses
+        them, or the emulator does not run them; the message says which forms there are."""
+        from ..kernels.ptx.kernel import PtxKernel
+        from ..ptx.reader import read
+
+        if not self.text.strip():
+            return
+        try:
+            module = read(self.text)
+        except Error as refused:
+            place = re.match(r"line (\d+): (.*)", str(refused), re.S)
+            line = min(int(place[1]) if place else 1, len(self.lines)) - 1
+            yield self._in_line(line, place[2] if place else str(refused), "ptx", "error")
+            return
+        seen = set()
+        for entry in module.entries:
+            for number, _, why in PtxKernel(module, entry.name).uncovered():
+                if (number, why) not in seen:
+                    seen.add((number, why))
+                    yield self._in_line(number - 1, why, "ptx-statement", "warning")
+
+    def _in_line(self, line: int, message: str, code: str, severity: str) -> Problem:
+        """A problem of a whole line, without what it is indented by."""
+        text = self.lines[line]
+        return Problem(line, len(text) - len(text.lstrip()), len(text.rstrip()), message, code, severity=severity)
 
     def _unknown_names(self) -> Iterator[Problem]:
         """Names of matrix instructions and builtins that no architecture, or not that of the text, has."""
