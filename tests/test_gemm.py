@@ -532,12 +532,15 @@ def test_a_kernels_whole_d_is_diagnosed_by_gemm_as_by_run(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("core_there", [True, False])
-def test_a_long_product_without_the_core_says_once_what_would_be_faster(core_there, monkeypatch):
-    monkeypatch.setattr("mmacalc.questions.gemm.LONG", 0.0)
+@pytest.mark.parametrize(
+    "line", ["gemm -a gfx942 --gemm 16x16x16 --type f16", "run -a gfx942 -i v_mfma_f32_16x16x16_f16 --random 1"]
+)
+def test_long_work_without_the_core_says_once_what_would_be_faster(line, core_there, monkeypatch):
+    monkeypatch.setattr("mmacalc.cli.LONG", 0.0)
     core.library.cache_clear()
     if not core_there:
         monkeypatch.setenv("MMACALC_CORE", "off")
-    reply = answer(["gemm", "-a", "gfx942", "--gemm", "16x16x16", "--type", "f16"])
+    reply = answer(line.split())
     assert reply.status == 0
     assert reply.err.count("without the C core") == (core.library() is None)
     core.library.cache_clear()

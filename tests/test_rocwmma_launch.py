@@ -528,7 +528,7 @@ def test_progress_is_shown_on_a_terminal_once_a_launch_takes_long(monkeypatch):
         def isatty(self):
             return True
 
-    monkeypatch.setattr(launch, "PROGRESS_DELAY", 0.02)
+    monkeypatch.setattr(launch, "DELAY", 0.02)
     for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
         monkeypatch.setattr("sys.stderr", stream)
         mmacalc.launch(lambda wave: time.sleep(0.002), 32, 256)

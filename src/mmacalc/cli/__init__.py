@@ -12,6 +12,7 @@ Status 0 is an answer, 1 a finding (such as `lint` has), 2 a refusal, 3 a bug in
 from __future__ import annotations
 
 import sys
+import time
 
 from ..base.checks import missing_package
 from ..base.errors import Error, printable
@@ -61,6 +62,7 @@ def answer(argv: Sequence[str]) -> Reply:
 
 def replies(argv: Sequence[str]) -> Iterator[Reply]:
     """The answer in the pieces in which it comes, at least one; the largest status counts."""
+    start = time.monotonic()
     try:
         result = _result(argv)
         if isinstance(result, str):
@@ -70,10 +72,24 @@ def replies(argv: Sequence[str]) -> Iterator[Reply]:
         else:
             yield Reply(0, "", "")
             yield from result
+        if note := _slowness(time.monotonic() - start):
+            yield Reply(0, "", note)
     except HelpRequested as shown:
         yield Reply(0, str(shown), "")
     except Exception as problem:
         yield refused(wants_json(argv), _refusal(problem))
+
+
+LONG = 5.0  # seconds, after which a user may wonder
+
+
+def _slowness(seconds: float) -> str:
+    """Why something took long, where that could be helped: the core was wanted, and is not there."""
+    core = sys.modules.get(f"{__package__.rpartition('.')[0]}.emulator.core")
+    if seconds < LONG or core is None or core.library() is not None:
+        return ""
+    faster = "which is about ten times as fast: install mmacalc where a C compiler is"
+    return f"mmacalc: computed without the C core, {faster}\n"
 
 
 def wants_json(argv: Sequence[str]) -> bool:
@@ -184,7 +200,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.simplefilter("ignore")
     status = 0
     try:
-        for piece in replies(words):
+        for piece in _watched(words):
             status = max(status, piece.status)
             _write_error(piece.err)
             piece = _coloured(_fitted(piece, words), words)
@@ -220,6 +236,22 @@ def script() -> NoReturn:
     if sys.modules.keys().isdisjoint(("atexit", "threading")) and not (sys.getprofile() or sys.gettrace()):
         os._exit(status)
     sys.exit(status)
+
+
+def _watched(words: Sequence[str]) -> Iterator[Reply]:
+    """The pieces of an answer; while one is made, a terminal shows after two seconds that it is."""
+    if not words or words[0] in ("lsp", "mcp", "batch") or sys.stderr is None or not sys.stderr.isatty():
+        yield from replies(words)
+        return
+    from ..base.waiting import Working
+
+    pieces = replies(words)
+    while True:
+        with Working(words[0] if words[0][:1] != "-" else ""):
+            piece = next(pieces, None)
+        if piece is None:
+            return
+        yield piece
 
 
 _FOR_PROGRAMS = {"--json", "--csv", "--markdown", "--asciidoc", "--format"}

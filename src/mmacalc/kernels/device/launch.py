@@ -12,6 +12,7 @@ import numpy as np
 from ...base.checks import shown
 from ...base.errors import Error, counted
 from ...base.records import TupleRecord
+from ...base.waiting import DELAY, LINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ __all__ = ["MAX_THREADS", "Dim3", "Progress", "dim3", "value_bytes", "workgroups
 
 MAX_THREADS = 1024
 """Threads of a workgroup (HIP, maxThreadsPerBlock; CUDA C++ programming guide, "Compute capabilities")."""
-PROGRESS_DELAY = 2.0
-"""Seconds before progress is shown."""
 FLOATS: dict[int, type[np.floating[Any]]] = {2: np.float16, 4: np.float32, 8: np.float64}
 
 
@@ -103,15 +102,13 @@ class Progress:
     def tick(self) -> None:
         """Redraw the line, at most five times a second."""
         now = time.monotonic()
-        if not self.wanted or now - self.start < PROGRESS_DELAY or (self.shown and now - self.last < 0.2):
+        if not self.wanted or now - self.start < DELAY or (self.shown and now - self.last < 0.2):
             return
         self.shown, self.last = True, now
         left = f", {(now - self.start) / self.done * (self.total - self.done):.0f} s left" if self.done else ""
-        sys.stderr.write(f"\r{self.name}: {self.done} of {counted(self.total, 'workgroup')}{left}  ")
-        sys.stderr.flush()
+        LINE.show(f"{self.name}: {self.done} of {counted(self.total, 'workgroup')}{left}", self.wanted)
 
     def close(self) -> None:
         """Erase the line."""
         if self.shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            LINE.erase()

@@ -11,13 +11,13 @@ or CSV. Without -i the instruction is that which `mmacalc estimate` finds best f
 
 from __future__ import annotations
 
-import sys
 import time
 
 from ...base.errors import Error, counted
 from ...base.files import write
 from ...base.numerals import whole
 from ...base.records import Record, json_keys
+from ...base.waiting import DELAY, LINE
 from ...catalog import entry
 from ...command import Command, Reply, flag, number, option, show
 from ...command.common import ARCHITECTURE, JSON, MODIFIERS
@@ -142,7 +142,6 @@ def _accuracy(accuracy: Deviation) -> str:
     )
 
 
-LONG = 5.0  # seconds, after which a user may wonder
 INTEGERS = {"i8", "u8", "i4", "u4", "iu8", "iu4", "b1"}
 SIZES = ("m", "n", "k")
 DEFAULT = {"m": 64, "n": 64, "k": 4096}
@@ -186,8 +185,7 @@ def run(options: Options) -> Reply:
 
         read = [file_of(path) for name in FILES if (path := getattr(options, name))]
         write({options.output: content("-o", options.output, d)}, read)
-    took = time.monotonic() - given["progress"].start
-    return show(options.json, "gemm", product(d, options.output), text, notes=_slowness(took))
+    return show(options.json, "gemm", product(d, options.output), text)
 
 
 def _against(options: Options) -> Reply:
@@ -232,15 +230,6 @@ def _compared_text(found: NumericsComparison) -> str:
     from .comparison import text
 
     return text(found)
-
-
-def _slowness(seconds: float) -> tuple[str, ...]:
-    """Why a long product took long, where that could be helped."""
-    from ...emulator.core import library
-
-    if seconds < LONG or library() is not None:
-        return ()
-    return ("computed without the C core, which is about ten times as fast: install mmacalc where a C compiler is",)
 
 
 def _compared(options: Options, operands: dict[str, Any]) -> Reply:
@@ -365,27 +354,23 @@ def _order(text: str) -> str | list[int]:
 class _Progress:
     """A bar on a terminal's standard error, for products that take longer than two seconds."""
 
-    DELAY, WIDTH = 2.0, 40
+    WIDTH = 40
 
     def __init__(self) -> None:
-        self.start, self.shown = time.monotonic(), False
+        self.start = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
         """Draw how much is done."""
         passed = time.monotonic() - self.start
-        if passed < self.DELAY or not sys.stderr.isatty():
+        if passed < DELAY:
             return
-        self.shown = True
         filled = self.WIDTH * done // max(1, total)
         left = f" {passed / done * (total - done):.0f} s left" if done else ""
-        sys.stderr.write(f"\r[{'#' * filled}{'.' * (self.WIDTH - filled)}] {done} of {total}{left}  ")
-        sys.stderr.flush()
+        LINE.show(f"[{'#' * filled}{'.' * (self.WIDTH - filled)}] {done} of {total}{left}")
 
     def close(self) -> None:
         """Erase the bar."""
-        if self.shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+        LINE.erase()
 
 
 COMMAND = Command(
