@@ -18,7 +18,7 @@ QUIET = 3.0  # seconds without news from whoever knows how much is done
 
 
 class Line:
-    """The line; threads may share it. Nothing is shown where standard error is not a terminal, unless that is wanted."""
+    """The line; threads may share it. It is shown on a terminal, or where that is wanted."""
 
     def __init__(self) -> None:
         self._lock = allocate_lock()

@@ -10,6 +10,7 @@ import re
 from contextlib import suppress
 
 from ..base.errors import Error, printable
+from ..base.numerals import number as number_of
 from ..base.records import Cache, TupleRecord
 
 TYPE_CHECKING = False
@@ -192,7 +193,7 @@ class Document:
             module = read(self.text)
         except Error as refused:
             place = re.match(r"line (\d+): (.*)", str(refused), re.S)
-            line = min(int(place[1]) if place else 1, len(self.lines)) - 1
+            line = min((place and number_of(place[1])) or 1, len(self.lines)) - 1
             yield self._in_line(line, place[2] if place else str(refused), "ptx", "error")
             return
         seen = set()
