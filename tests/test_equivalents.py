@@ -111,6 +111,13 @@ def test_the_input_on_which_two_round_differently_is_what_both_compute():
     assert found.source != found.target
 
 
+def test_products_shorter_than_the_inputs_that_are_tried_are_compared_too():
+    found = mmacalc.equivalents(mmacalc.instruction("gfx942", "v_mfma_f64_16x16x4_f64"), "sm_80")
+    assert found.nearest.instruction.k == 4
+    assert found.difference is None
+    assert "No dot product was found on which the two differ" in str(found)
+
+
 def test_integers_are_exact_and_no_difference_is_shown():
     found = mmacalc.equivalents(named_anywhere("sm_80 mma.m16n8k32.s32.s8.s8.s32"), "gfx942")
     assert found.difference is None

@@ -61,7 +61,7 @@ def rounding_difference(source: Instruction, target: Instruction) -> RoundingDif
         what = "scaled" if source.scaled else "sparse" if source.sparse else f"{k} products long"
         raise Error(f"inputs are tried for dense dot products of up to {LONGEST}; this one is {what}")
     generator = np.random.default_rng(0)
-    for used in (1, 2, 3, 4, 6, 8):
+    for used in [count for count in (1, 2, 3, 4, 6, 8) if count <= k]:
         a, c = _candidates(generator, used, k, source, target)
         b = np.ones((k, 1))
         found = [np.asarray(gemm(a, b, c, None, inst), np.float64)[:, 0] for inst in (source, target)]
@@ -84,7 +84,7 @@ def _candidates(
     a = np.zeros((TRIES, k))
     odd = generator.choice([1.0, 1.5], (TRIES, used)) if min([form.mantissa for form in forms]) else 1.0
     sign = generator.choice([-1.0, 1.0], (TRIES, used))
-    a[:, :used] = sign * odd * 2.0 ** generator.integers(low + 1, high, (TRIES, used))
+    a[:, :used] = sign * odd * 2.0 ** generator.integers(low, high + 1, (TRIES, used))
     fraction = min([inst.format("C").mantissa for inst in (source, target)])
     c = generator.choice([0.0, 1.0, -1.0], (TRIES, 1)) * 2.0 ** generator.integers(-8, 9, (TRIES, 1))
     c = np.where(generator.random((TRIES, 1)) < 0.5, c, c * (1 + 2.0**-fraction))
