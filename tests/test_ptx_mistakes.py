@@ -52,7 +52,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "product<7>": ("race", "tiles[0][t] = 0", "which an asynchronous operation in flight reads"),
     "product<8>": ("wait", "put(d, c)", "which a wgmma in flight uses: wgmma.wait_group must come before"),
     "product<9>": ("stopped", "", "so far the descriptor of A reaches"),
-    "swizzled<1>": ("descriptor", "MULTIPLY", "not a multiple of 1024 bytes"),
+    "swizzled<1>": ("note", "", "not a multiple of 1024 bytes"),
     "swizzled<2>": ("descriptor", "MULTIPLY", "rows of A lie at the same bytes"),
     "swizzled<3>": ("note", "", "has the swizzle 64B; the tensor copy that wrote these bytes had 128B"),
     "stages<1>": ("wait", "sum += tiles", "an asynchronous copy in flight writes: it is not waited for"),

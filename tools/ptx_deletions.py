@@ -4,6 +4,7 @@
     python tools/ptx_deletions.py                        all of them, for three targets
     python tools/ptx_deletions.py recorded               kernels by nvcc: those of tests/data/ptx/mistakes.cu that are
                                                          right (TMA, clusters ...), a ring of stages, a GEMM by TMA
+    python tools/ptx_deletions.py generated              what `mmacalc generate` makes: mma.sync, wgmma, GEMMs
     --sample 8                                           at most eight statements of each kernel, evenly spread
 
 A deletion is *harmful* if some legal schedule (another order of warps, completions as late or as early as PTX permits)
@@ -21,6 +22,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -271,6 +273,64 @@ def of_generate() -> Launching:
     return Launching(alone(text, plan.name), plan.blocks(m, n), plan.threads, plan.shared, make, plan.name)
 
 
+def of_generated() -> Iterator[tuple[str, Launching]]:
+    """What `generate` makes around one instruction through shared memory, and GEMMs, as the tests launch them."""
+    import tempfile
+
+    sys.path[:0] = [str(Path(__file__).parents[1] / "tests")]
+    import mmacalc
+    import test_generate as tests
+    from oracles.host_products import gemm_product, tile_product
+
+    folder = Path(tempfile.mkdtemp())
+    for arch, name, options in tests.ON_THE_HOST:
+        if arch.startswith("sm_") and options.get("lds"):
+            inst, orders = (
+                mmacalc.instruction(arch, name),
+                (options.get("order_a", "row"), options.get("order_b", "col")),
+            )
+            fields = {key: value for key, value in options.items() if key == "selector"}
+            source = mmacalc.generate(inst, **options)
+            yield f"{arch} {name}", captured(partial(tile_product, inst, source, orders, folder, lead=1, **fields))
+    for arch, name, orders, padding in tests.NVIDIA_GEMMS:
+        inst, plan, source = tests.nvidia_gemm(arch, name, orders)
+        sizes = plan.block_m + 5, 24, 3 * plan.block_k + 16
+        for rows in (padding, (16, 16)):
+            run = partial(gemm_product, inst, source, plan, orders, folder, sizes, padding=rows)
+            yield f"{arch} gemm {name}, padding {rows}", captured(run)
+
+
+def captured(run: Callable[[], Any]) -> Launching:
+    """What a function loads and launches, which launches one kernel."""
+    import mmacalc
+
+    texts: list[str] = []
+    calls: list[Any] = []
+    load, launch = mmacalc.load, mmacalc.launch
+
+    def read_text(text: str) -> Any:
+        texts.append(text)
+        return load(text)
+
+    def record(kernel: Any, grid: Any, block: Any, *arguments: Any, **options: Any) -> Any:
+        given = [np.copy(one) if isinstance(one, np.ndarray) else one for one in arguments]
+        calls.append((kernel, grid, block, given, options.get("shared", 0)))
+        return launch(kernel, grid, block, *arguments, **options)
+
+    mmacalc.load, mmacalc.launch = read_text, record
+    try:
+        run()
+    finally:
+        mmacalc.load, mmacalc.launch = load, launch
+    ((kernel, grid, block, given, shared),) = calls
+
+    def make() -> tuple[list[Any], list[np.ndarray]]:
+        arguments = [np.copy(one) if isinstance(one, np.ndarray) else one for one in given]
+        return arguments, [one for one in arguments if isinstance(one, np.ndarray)]
+
+    return Launching(alone(texts[0], kernel.name), grid, block, shared, make, kernel.name)
+
+
 def of_triton(target: str, name: str) -> Launching:
     """A kernel of tools/triton_kernels.py."""
     import triton_kernels as kernels
@@ -305,7 +365,8 @@ def main(words: list[str]) -> int:
         most = int(words[at + 1])
         del words[at : at + 2]
     counts = Counts()
-    for name, launching in of_recorded() if words[:1] == ["recorded"] else of_triton_kernels(words):
+    sources = {("recorded",): of_recorded, ("generated",): of_generated}
+    for name, launching in sources.get(tuple(words[:1]), lambda: of_triton_kernels(words))():
         if words[:1] == ["recorded"] and words[1:] and name not in words:
             continue
         start = time.process_time()

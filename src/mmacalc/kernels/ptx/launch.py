@@ -20,7 +20,7 @@ from .findings import PtxFinding
 from .global_copies import TensorMapFences
 from .global_order import GlobalOrder
 from .knowledge import Knowledge
-from .machine import PATIENCE, WARP, Machine, Threads, all_bits
+from .machine import PATIENCE, RESERVED, WARP, Machine, Threads, all_bits
 from .register_pool import RegisterPool
 from .report import PtxReport
 from .schedule import NEVER, Schedule
@@ -676,6 +676,9 @@ class _Special(dict):  # type: ignore[type-arg]
             "%dynamic_smem_size": launch.dynamic,
             "%total_smem_size": launch.shared_bytes,
             "%aggr_smem_size": launch.shared_bytes,
+            "%reserved_smem_offset_end": RESERVED,
+            "%reserved_smem_offset_cap": RESERVED,
+            "%reserved_smem_offset_1": RESERVED // 2,  # cooperative groups keep the barriers of groups of warps there
             "%lanemask_eq": one << lane,
             "%lanemask_lt": (one << lane) - one,
             "%lanemask_le": (one << lane << one) - one,

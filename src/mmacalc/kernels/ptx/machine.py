@@ -160,6 +160,8 @@ class Machine:
         places = ctas * self.shared_size
         self.shared: Array = np.zeros(places, np.uint8)
         self.written: Array = np.zeros(places, bool)
+        if not program.first_shared:
+            self.written.reshape(ctas, -1)[:, :RESERVED] = True
         self.order = Order(-(-ctas // size), size * self.block_size)
         self.granule = program.granule
         self.shadow = Shadow(places // self.granule, self.order)
@@ -534,7 +536,7 @@ class Machine:
             own, cta = cta, cta // size_of * size_of + rank
             if step.statement.root in DIRECT and (cta != own).any():
                 self.remote.note(step, threads, cta)
-        wrong = (offset + size > self.launch.shared_bytes) | (offset < RESERVED)
+        wrong = (offset + size > self.launch.shared_bytes) | (offset < self.program.first_shared)
         if wrong.any():
             end = self.launch.shared_bytes
             what = f"shared memory, which has {counted(end - RESERVED, 'byte')} from {RESERVED:#x} on"
@@ -744,6 +746,8 @@ class Machine:
     def race(
         self, step: Step, threads: Threads | Repeated, which: int, granule: int, other: int, does: str, did: str
     ) -> None:
+        if not self.program.first_shared and granule * self.granule % self.shared_size < RESERVED:
+            return  # the system's bytes: how cooperative groups use them is their own affair
         who = self.shadow.writer[granule] if did == "wrote" and does == "reads" else -1
         by = ""
         if 0 <= who < self.order.threads:

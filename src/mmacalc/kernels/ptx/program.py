@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 import numpy as np
 
@@ -141,6 +142,11 @@ class Program:
             start = -(-self.parameter_bytes // variable.align) * variable.align
             self.parameters[variable.name] = (start, variable)
             self.parameter_bytes = start + variable.size
+
+    @cached_property
+    def first_shared(self) -> int:
+        """Where the shared memory begins that the kernel may touch: what the system keeps is cooperative groups'."""
+        return 0 if any("%reserved_smem" in step.text for step in self.steps) else RESERVED
 
     def polls(self, first: int, last: int) -> bool:
         """Whether the loop of these steps reads memory that other threads may change meanwhile."""

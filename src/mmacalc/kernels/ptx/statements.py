@@ -66,7 +66,7 @@ SPECIAL = frozenset(
         "%current_graph_exec",
         *[f"%envreg{number}" for number in range(32)],
         "WARP_SZ",
-        "%reserved_smem_offset_begin",
+        *[f"%reserved_smem_offset_{name}" for name in ("begin", "end", "cap", "0", "1")],
     ]
 )
 """Special registers that are known (PTX ISA 10)."""

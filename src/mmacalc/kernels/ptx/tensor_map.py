@@ -35,6 +35,11 @@ DTYPES = {
 SWIZZLES = ("none", "32B", "64B", "128B")
 
 
+OF_ARRAYS = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "s32", "uint64": "u64", "int64": "s64",
+             "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64"}  # fmt: skip
+"""Types by the names of NumPy and ml_dtypes."""
+
+
 class TensorMapArgument(TupleRecord):
     """A tensor map of an array, as an argument of a launch; see `tensor_map`."""
 
@@ -110,8 +115,7 @@ def tensor_map(
     check_type("tensor_map", array)
     if element is not None and not isinstance(element, str):
         raise Error(f"element is a PTX type, such as 'bf16'; got {shown(element)}")
-    kind = element or {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "s32", "uint64": "u64", "int64": "s64",
-                       "float16": "f16", "float32": "f32", "float64": "f64"}.get(array.dtype.name, "")  # fmt: skip
+    kind = element or OF_ARRAYS.get(array.dtype.name, "")
     if kind not in DTYPES:
         raise Error(f"a tensor map has elements of {', '.join(DTYPES)}; got {kind or array.dtype}")
     if np.dtype(DTYPES[kind]).itemsize != array.dtype.itemsize:

@@ -87,11 +87,14 @@ class Descriptors:
             self.seen.add((step.index, name, int(descriptor)))
             start, base = (int(descriptor) & 0x3FFF) << 4, int(descriptor) >> 49 & 7
             if mode == "128B" and start >> 7 & 7 != base:
-                self.machine.launch.find(
-                    "descriptor", step, f"the descriptor of {name} begins at {start:#x}, which is not a multiple of "
-                    f"1024 bytes: the 128-byte swizzle wants the base offset {start >> 7 & 7} then; it says {base}",
-                    numbers[at : at + 1],
-                )  # fmt: skip
+                message = (
+                    f"the descriptor of {name} begins at {start:#x}, which is not a multiple of 1024 bytes: the "
+                    f"128-byte swizzle wants the base offset {start >> 7 & 7} then; it says {base}"
+                )
+                if base:
+                    self.machine.launch.find("descriptor", step, message, numbers[at : at + 1])
+                else:  # as kernels have it that are right on the hardware: swizzles go by the address itself
+                    self.machine.launch.remark(step, f"{message}, which has no known effect")
             self._overlaps(step, numbers[at : at + 1], name, places[at])
 
     def _overlaps(self, step: Step, number: Array, name: str, places: Array) -> None:
