@@ -170,11 +170,11 @@ def product_functions(inst: Instruction, transposed: set[bool]) -> Iterator[str]
     for trans in sorted(transposed):
         name = f"ldmatrix.sync.aligned.m8n8.x4{'.trans' * trans}.shared.b16"
         yield f"// Four 8x8 matrices{' of 16-bit elements, turned over' * trans}; each lane names a row."
-        parameters = "unsigned int *word, const unsigned char *row"
+        parameters = "unsigned int *word, unsigned int row"
         yield f"static __device__ void load_matrices{'_turned' * trans}({parameters}) {{"
         yield f'    asm volatile("{name} {braced(0, 4)}, [%4];"'
         outputs = [f'"=r"(word[{number}])' for number in range(4)]
-        yield from (f"    {line}" for line in operands(outputs, ['"r"(shared_address(row))'], ' : "memory"'))
+        yield from (f"    {line}" for line in operands(outputs, ['"r"(row)'], ' : "memory"'))
         yield "}"
         yield ""
     d, a, b = (registers_of(inst, name) for name in "DAB")
@@ -245,6 +245,8 @@ def _prologue(found: CudaPlan, a: Fragment, b: Fragment, d: Fragment) -> Iterato
         if name not in by_matrix:
             yield from part.variables(name.lower())
     yield f"{accumulator(found.instruction)} sum[TILES_M][TILES_N] = {{}};"
+    for name in by_matrix:
+        yield f"const unsigned int {name.lower()}_stages = shared_address({name.lower()}_tiles);"
     yield ""
     yield "// Where the warp's parts of a stage lie in shared memory."
     for side, part in ((found.a, a), (found.b, b)):
@@ -281,7 +283,12 @@ def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
     yield from loop_head(found)
     yield f"    {SYNCHRONIZE}  // and all warps have multiplied the one before, whose place is free"
     yield "    copy_stage(stage ? stage - 1 : STAGES - 1);"
-    yield "    const unsigned char *a_tile = a_tiles[stage], *b_tile = b_tiles[stage];"
+    for side in (found.a, found.b):
+        letter = side.name.lower()
+        if _matrices(inst, side):
+            yield f"    const unsigned int {letter}_tile = {letter}_stages + stage * {side.name}_BYTES;"
+        else:
+            yield f"    const unsigned char *{letter}_tile = {letter}_tiles[stage];"
     if inst.sparse or inst.scaled:
         yield from (f"    {line}" for line in _steps(found, a, b))
         yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"
