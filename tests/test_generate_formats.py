@@ -92,7 +92,32 @@ def test_a_gemm_of_sparse_scaled_or_narrow_matrices_is_right_with_edges(target, 
     assert not tried(inst, plan, kernels, orders, (m - 60, n | 1, odd), (6, 2, 1))
 
 
+@sampled(("target", "form"), [("sm_80", "f16"), ("sm_86", "bf16")], 1)
+def test_a_gemm_with_weights_of_4_bits_is_right_with_edges(target, form, tmp_path):
+    inst = mmacalc.instruction(target, f"{MMA}.m16n8k16.row.col.f32.{form}.{form}.f32")
+    plan = gemm_cuda.plan(inst, "row", "col", weights=True)
+    kernels = mmacalc.load(ptx_of(mmacalc.generate(inst, gemm="512x512x512", weights="int4"), target, tmp_path))
+    for (m, n, k), behind in (((150, 40, 296), 2), ((70, 21, 139), 1)):
+        rng = np.random.default_rng(m)
+        a, b = rng.integers(-2, 3, (m, k)).astype(float), rng.integers(-8, 8, (k, n))
+        scales = 2.0 ** rng.integers(-2, 3, (-(-k // 128), n))
+        packed, d = mmacalc.pack_int4(b), np.full((m, n + behind), EMPTY, np.uint32)
+        leads = k, 2 * packed.shape[1], n + behind
+        aligned = plan.aligned(m, n, k, *leads)
+        given = [encode(a, inst.format("A")), packed, d, encode(scales, inst.format("A")), m, n, k, *leads]
+        kernel = kernels[plan.name + "_any" * (not aligned)]
+        report = mmacalc.launch(kernel, plan.blocks(m, n), plan.threads, *given)
+        assert report.findings == ()
+        assert np.array_equal(decode(d[:, :n], inst.format("D")), a @ (b * np.repeat(scales, 128, 0)[:k]))
+        assert aligned == (m == 150)
+        assert not aligned or not any(site.conflicts for site in report.shared_accesses)
+
+
 @pytest.mark.parametrize(("target", "name", "options", "says"), [
+    ("sm_80", f"{MMA}.m16n8k16.row.col.f32.f16.f16.f32", {"weights": "int4", "order_b": "row"}, "use order_b='col'"),
+    ("sm_80", f"{MMA}.m16n8k8.row.col.f32.f16.f16.f32", {"weights": "int4"}, "for a dense mma.sync of K = 16"),
+    ("sm_80", f"{MMA}.m16n8k16.row.col.f32.f16.f16.f32", {"weights": "int8"}, "or left out; got .int8."),
+    ("sm_90a", "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16", {"weights": "int4"}, "mma.sync of f16 or bf16"),
     ("sm_80", f"{MMA}.m16n8k64.row.col.s32.s4.s4.s32", {"order_b": "row"}, "elements of 4 bits have k contiguous"),
     ("sm_80", f"{MMA}.m16n8k256.row.col.s32.b1.b1.s32.and.popc", {}, "4 bits or more; A of .* has 1 bit"),
     (

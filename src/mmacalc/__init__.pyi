@@ -44,6 +44,7 @@ from .emulator.comparison import NumericsComparison as NumericsComparison
 from .emulator.comparison import compare_numerics as compare_numerics
 from .emulator.gemm import gemm as gemm
 from .emulator.gemm import gemm_bits as gemm_bits
+from .emulator.packing import pack_int4 as pack_int4
 from .emulator.packing import pack_scales as pack_scales
 from .emulator.packing import pack_sparse as pack_sparse
 from .families.descriptors import instruction_descriptor as instruction_descriptor

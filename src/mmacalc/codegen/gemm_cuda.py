@@ -14,6 +14,7 @@ from ..base.errors import Error
 from ..families.tensor_memory import SCALE_BLOCKS, SCALE_ROWS
 from ..memory_access.answer import memory
 from ..memory_access.swizzles import MODES
+from . import gemm_weights
 from .epilogue import finishing, output_format
 from .fragments import fragment, runs, total
 from .gemm_staging import (
@@ -55,8 +56,11 @@ DEPTH_BYTES = 64  # of k in one stage, at least
 LEAST_BITS = 4  # of an element
 
 
-def plan(inst: Instruction, order_a: str, order_b: str, stages: int | None = None) -> CudaPlan:
+def plan(inst: Instruction, order_a: str, order_b: str, stages: int | None = None, weights: bool = False) -> CudaPlan:
     """The sizes of a GEMM kernel around an mma.sync.
+
+    Args:
+        weights: whether B has 4 bits, see `gemm_weights`.
 
     Raises:
         Error: the instruction is sparse, scaled, has several blocks, or elements below 8 bits.
@@ -78,7 +82,9 @@ def plan(inst: Instruction, order_a: str, order_b: str, stages: int | None = Non
         _side(inst, name, extent, steps * inst.k // (shares * (2 if inst.sparse and name == "A" else 1)), bits, along)
         for name, (extent, along) in extents.items()
     )
-    return CudaPlan(inst, tiles_m, tiles_n, steps, a, b, 1).with_stages(stages)
+    if weights:
+        b = gemm_weights.side(inst, b.extent, steps * inst.k, order_b)
+    return CudaPlan(inst, tiles_m, tiles_n, steps, a, b, 1, weights=weights).with_stages(stages)
 
 
 def _checked(inst: Instruction, order_a: str, order_b: str) -> int:
@@ -139,6 +145,7 @@ def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:
     """
     a, b, d = (fragment(found.instruction.operand(name)) for name in "ABD")
     lines = [*head(found), *_constants(found), *block_order(), *staging(found), *_products(found)]
+    lines += gemm_weights.function(found.instruction) if found.weights else ()
     lines += finishing(found.instruction, found.epilogue)
     return "\n".join([*lines, *_tile(found, a, b, d), *kernels(found), *launch_line(found, sizes), ""])
 
@@ -221,6 +228,8 @@ def _further(inst: Instruction, texts: dict[str, str], number: int) -> list[str]
 
 def _matrices(inst: Instruction, side: Side) -> Matrices | None:
     """The matrices that fill a side's registers; None where it is loaded element by element."""
+    if side.bytes * 8 != max(8, inst.operand(side.name).placement.slot_bits):  # weights
+        return None
     return matrices(fragment(inst.operand(side.name)), _order(side))
 
 
@@ -280,6 +289,8 @@ def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
     inst = found.instruction
     if inst.sparse or inst.scaled:
         yield from _fetching(found)
+    if found.weights:
+        yield from gemm_weights.prologue(found)
     yield from loop_head(found)
     yield f"    {SYNCHRONIZE}  // and all warps have multiplied the one before, whose place is free"
     yield "    copy_stage(stage ? stage - 1 : STAGES - 1);"
@@ -289,8 +300,9 @@ def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
             yield f"    const unsigned int {letter}_tile = {letter}_stages + stage * {side.name}_BYTES;"
         else:
             yield f"    const unsigned char *{letter}_tile = {letter}_tiles[stage];"
-    if inst.sparse or inst.scaled:
-        yield from (f"    {line}" for line in _steps(found, a, b))
+    if inst.sparse or inst.scaled or found.weights:
+        given = _weighted(found, a) if found.weights else _steps(found, a, b)
+        yield from (f"    {line}" for line in given)
         yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"
         yield "}"
         yield ""
@@ -307,6 +319,21 @@ def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
     yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"
     yield "}"
     yield ""
+
+
+def _weighted(found: CudaPlan, a: Fragment) -> Iterator[str]:
+    """The products of a stage with B of 4 bits."""
+    yield "unsigned int b_part[TILES_N][2];"
+    for step in range(found.steps):
+        yield from gemm_weights.operand_lines(found, step)
+        yield "{"
+        yield f"    constexpr int step = {step};"
+        yield from (f"    {line}" for line in _fill(found, found.a, a, "TILES_M"))
+        yield "#pragma unroll"
+        yield "    for (int i = 0; i < TILES_M; ++i)"
+        yield "#pragma unroll"
+        yield "        for (int j = 0; j < TILES_N; ++j) multiply(sum[i][j].word, a_part[i], b_part[j]);"
+        yield "}"
 
 
 def _fetching(found: CudaPlan) -> Iterator[str]:

@@ -48,6 +48,7 @@ class CudaPlan(TupleRecord):
     b: Side
     stages: int
     epilogue: Epilogue = NO_EPILOGUE
+    weights: bool = False  # whether B has 4 bits, which the kernel makes 16
 
     def with_stages(self, asked: int | None) -> CudaPlan:
         """The plan with a number of stages: as asked for, or three if they fit.
@@ -66,23 +67,28 @@ class CudaPlan(TupleRecord):
     @property
     def name(self) -> str:
         """The name of the kernel for aligned matrices; `_any` behind it is that of the other."""
-        return f"gemm_{kernel_name(self.instruction)}{self.epilogue.suffix}"
+        return f"gemm_{kernel_name(self.instruction)}{'_int4' * self.weights}{self.epilogue.suffix}"
 
     def shares(self, side: Side) -> int:
         """The k of the product that one unit of a side in memory stands for: 2 of a compressed A, and of pairs of
         elements in a byte."""
         return self.block_k // side.depth
 
-    @property
-    def packed(self) -> int:
-        """The elements of A and B in a byte: leading dimensions are given in elements, and counted in bytes."""
+    def packed(self, side: Side) -> int:
+        """The elements in a unit of a side, a byte: leading dimensions are given in elements, and counted in units."""
+        if self.weights and side.name == "B":
+            return 2
         return max(1, 8 // self.instruction.operand("A").placement.slot_bits)
+
+    def lead_multiple(self, side: Side) -> int:
+        """What the leading dimension of a side is a multiple of in aligned matrices."""
+        return VECTOR // side.bytes * self.packed(side)
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """What the kernels take behind D: metadata of a sparse A, or scales."""
         scales = ("A_scales", "B_scales") if self.instruction.scaled else ()
-        return (*["metadata"] * self.instruction.sparse, *scales)
+        return (*["metadata"] * self.instruction.sparse, *scales, *["B_scales"] * self.weights)
 
     @property
     def stored(self) -> int:
@@ -95,13 +101,18 @@ class CudaPlan(TupleRecord):
 
     def aligned(self, m: int, n: int, k: int, lda: int, ldb: int, ldd: int) -> bool:
         """Whether the kernel for aligned matrices takes these sizes."""
-        count = VECTOR // self.a.bytes * self.packed
-        return not (lda % count or ldb % count or k % self.depth_multiple or n % self.stored or ldd % self.stored)
+        leads = lda % self.lead_multiple(self.a) or ldb % self.lead_multiple(self.b)
+        return not (leads or k % self.depth_multiple or n % self.stored or ldd % self.stored)
+
+    @property
+    def rows_of_k(self) -> tuple[Side, ...]:
+        """The sides whose rows end where k does; weights have whole words behind it."""
+        return tuple([side for side in (self.a, self.b) if side.along_k and not (self.weights and side.name == "B")])
 
     @property
     def depth_multiple(self) -> int:
         """What K is a multiple of in aligned matrices: 16 bytes of each that has k contiguous; 1 if none has."""
-        every = [VECTOR // side.bytes * self.shares(side) for side in (self.a, self.b) if side.along_k]
+        every = [VECTOR // side.bytes * self.shares(side) for side in self.rows_of_k]
         return max(every, default=1)
 
     @property
@@ -169,12 +180,17 @@ def head(found: CudaPlan) -> Iterator[str]:
     words = {True: "row by row", False: "column by column"}
     yield f"// D = {found.epilogue.formula} with {inst.name} on {inst.architecture.title}."
     yield f"// A (M x K) lies {words[found.a.along_k]}, B (K x N) {words[not found.b.along_k]}, D (M x N) row by row."
-    count = VECTOR // found.a.bytes * found.packed
+    count, other = found.lead_multiple(found.a), found.lead_multiple(found.b)
     deeper = f"K of {found.depth_multiple}, " if found.depth_multiple > count else "K, "
-    depth = deeper if found.a.along_k or found.b.along_k else ""
+    depth = deeper if found.rows_of_k else ""
+    leads = (
+        f"{depth}lda, ldb multiples of {count}"
+        if count == other
+        else f"{depth}lda multiples of {count}, ldb of {other}"
+    )
     pairs = f"; N, ldd of {found.stored}" if found.stored > 1 else ""
     yield f"// ld are in elements. {found.name}"
-    yield f"// is for aligned matrices: {depth}lda, ldb multiples of {count}{pairs};"
+    yield f"// is for aligned matrices: {leads}{pairs};"
     yield f"// {found.name}_any for all others."
     yield HEADER + SHARED_ADDRESS.rstrip()
     yield ""
@@ -390,7 +406,8 @@ def accumulator(inst: Instruction) -> str:
 
 def arguments(found: CudaPlan) -> str:
     """The parameters of the kernels."""
-    more = "".join([f" const unsigned int *{name}," for name in found.inputs])
+    kind = "short" if found.weights else "int"
+    more = "".join([f" const unsigned {kind} *{name}," for name in found.inputs])
     return (
         f"const {found.a.element} *A, const {found.b.element} *B, {output_of(found)} *D,{more}\n"
         f"    int M, int N, int K, int lda, int ldb, int ldd{parameters(found.instruction, found.epilogue).declared}"
@@ -435,7 +452,10 @@ def loop_head(found: CudaPlan) -> Iterator[str]:
     yield "const auto copy_stage = [&](int stage) {"
     for side in (found.a, found.b):
         letter, shares = side.name.lower(), found.shares(side)
-        yield f"    {letter}.copy_stage({letter}_tiles[stage], left{f' / {shares}' if shares > 1 else ''});"
+        left = f"left / {shares}" if shares > 1 else "left"
+        if found.weights and letter == "b":
+            left = "(left + 31) / 32 * 16"  # whole words
+        yield f"    {letter}.copy_stage({letter}_tiles[stage], {left});"
     yield "    left -= BLOCK_K;"
     yield "    commit_copies();  // of nothing behind the last stage, so that there are always as many groups"
     yield "};"
@@ -452,7 +472,8 @@ def kernels(found: CudaPlan, ways: tuple[str, ...] = ("true", "false")) -> Itera
         yield f"{name}({arguments(found)}) {{"
         more = parameters(found.instruction, found.epilogue).passed
         given = ", ".join(["A", "B", "D", *found.inputs])
-        leads = ", ".join([f"{name} / {found.packed}" if found.packed > 1 else name for name in ("lda", "ldb")])
+        counts = ((side, found.packed(side)) for side in (found.a, found.b))
+        leads = ", ".join([f"ld{side.name.lower()}" + (f" / {count}" if count > 1 else "") for side, count in counts])
         yield f"    tile<{aligned}>({given}, M, N, K, {leads}, ldd{more});"
         yield "}"
         yield ""
@@ -461,8 +482,9 @@ def kernels(found: CudaPlan, ways: tuple[str, ...] = ("true", "false")) -> Itera
 def launch_line(found: CudaPlan, sizes: tuple[int, int, int]) -> Iterator[str]:
     """The line that launches the kernel from the host, as a comment."""
     m, n, k = sizes
-    kept = k // (found.shares(found.a) // found.packed)  # of a compressed A
+    kept = k // (found.shares(found.a) // found.packed(found.a))  # of a compressed A
     lda, ldb = kept if found.a.along_k else m, k if found.b.along_k else n
+    ldb = -(-ldb // 32) * 32 if found.weights else ldb
     name = found.name + "_any" * (not found.aligned(m, n, k, lda, ldb, n))
     yield f"// {name}<<<{found.blocks(m, n)}, {found.threads}>>>("
     more = parameters(found.instruction, found.epilogue).passed

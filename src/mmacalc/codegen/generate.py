@@ -85,6 +85,7 @@ def generate(
     causal: bool = False,
     split_k: int | None = None,
     batch: int | None = None,
+    weights: str = "",
     **modifiers: int | str,
 ) -> str:
     """The source of a kernel in which one wave (warp) computes D = A B + C with one instruction, or of a whole GEMM, or
@@ -113,6 +114,8 @@ def generate(
             M queries and N keys, around an instruction of f16 or bf16 whose sums are f32 (of NVIDIA: mma.sync). B, H, M
             and N are in the launch line; the kernel takes any. tile is then "MxN", queries and keys.
         causal: of attention: the query m sees the keys n <= m + N - M.
+        weights: "int4": of a GEMM around an mma.sync of f16 or bf16, B has 4 bits, as `mmacalc.pack_int4` lays it out,
+            and a scale of A's type for each 128 k and column.
         lds: A and B go through LDS (NVIDIA: shared memory, from where ldmatrix loads them; wgmma always reads B there),
             in a layout without bank conflicts.
         wave, modifiers: as for `Instruction.operand`; formats of f8f6f4, for example.
@@ -138,13 +141,15 @@ def generate(
     ):
         if value not in known:
             raise Error(f"{name} is {' or '.join(known)}; got '{value}'.{did_you_mean(value, known)}")
+    if weights not in ("", "int4"):
+        raise Error(f"weights is 'int4', or left out; got {shown(weights)}")
     if language != native:
         raise Error(
             f"{instruction.name} is an instruction of {instruction.architecture.title}: the language is {native}"
         )
     if attention is not None:
         others = {"gemm": gemm, "lds": lds, "stages": stages, "epilogue": epilogue, "ld": ld == "constants"}
-        others |= {"split_k": split_k, "batch": batch}
+        others |= {"split_k": split_k, "batch": batch, "weights": weights or None}
         others |= {"order_a": order_a != "row", "order_b": order_b != "col", **modifiers}
         return plain(_attention(instruction, wave, attention, causal, tile, others))
     size = instruction.architecture.wave(wave)
@@ -156,14 +161,18 @@ def generate(
     if gemm is not None:
         if lds or (modifiers and language == "cuda"):
             raise Error("a GEMM goes through LDS or shared memory by itself, and NVIDIA's has no modifiers")
+        if weights and (language != "cuda" or {"wgmma", "tcgen05"}.intersection(instruction.features)):
+            raise Error(f"weights of int4 are for mma.sync of f16 or bf16; not {instruction.name}")
+        modifiers = {**modifiers, "weights": True} if weights else modifiers
         return plain(
             _whole(
                 instruction, size, (order_a, order_b), _sizes(gemm), tile, stages, epilogue, modifiers, (split_k, batch)
             )
         )
-    if any(given is not None for given in (tile, stages, epilogue, split_k, batch)):
+    if weights or any(given is not None for given in (tile, stages, epilogue, split_k, batch)):
         raise Error(
-            "tile, stages, epilogue, split_k and batch are of a whole GEMM (tile also of attention): give gemm, too"
+            "tile, stages, epilogue, split_k, batch and weights are of a whole GEMM (tile also of attention): give gemm, "
+            "too"
         )
     constants = ld == "constants"
     request = Request(instruction, size, fields, order_a, order_b, constants, language, lds)
@@ -202,7 +211,7 @@ def _whole(
             return gemm_tma.source(by_tma.with_epilogue(epilogue_of(epilogue, inst)), sizes)
         by_wgmma = gemm_wgmma.plan(inst, *orders, stages)
         return gemm_wgmma.source(by_wgmma._replace(epilogue=epilogue_of(epilogue, inst)), sizes)
-    by_mma = gemm_cuda.plan(inst, *orders, stages)
+    by_mma = gemm_cuda.plan(inst, *orders, stages, bool(modifiers))
     return gemm_cuda.source(by_mma._replace(epilogue=epilogue_of(epilogue, inst)), sizes)
 
 

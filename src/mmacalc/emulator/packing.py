@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["pack_scales", "pack_sparse"]
+__all__ = ["pack_int4", "pack_scales", "pack_sparse"]
 
 
 @arguments_checked
@@ -108,3 +108,35 @@ def pack_sparse(instruction: Instruction, matrix: Any) -> tuple[Array, Array]:
         scatter(one, tiles[:, :, step], execution.places("K"))
         words |= one
     return kept[: len(values), : values.shape[1] // 2], words[:, :, 0]
+
+
+@arguments_checked
+def pack_int4(weights: Any) -> Array:
+    """B of 4 bits as a generated GEMM with weights="int4" takes it: a lane's values of two products in one word.
+
+    Of every 32 k of a column word t has k = 2 t and 2 t + 1 of each eight, plus 8: pair h of the four is in bits 4 h to
+    4 h + 3 and 4 h + 16 to 4 h + 19. K is filled up to a multiple of 32 with zeros (8).
+
+    Args:
+        weights: B, (K, N), whole numbers from -8 to 7.
+
+    Returns:
+        uint8, (N, K / 2), a column of B in each row.
+
+    Raises:
+        Error: not such a matrix.
+
+    >>> import numpy
+    >>> pack_int4(numpy.arange(-8, 8).repeat(2).reshape(32, 1)).tolist()[0][:4]  # pairs: k = 0, 8, 16, 24
+    [64, 200, 64, 200]
+    """
+    given = np.asarray(weights)
+    if given.ndim != 2 or not np.array_equal(given, np.clip(np.rint(given), -8, 7)):
+        raise Error(f"weights are a matrix (K, N) of whole numbers from -8 to 7; got {given.dtype} of {given.shape}")
+    k, n = given.shape
+    filled = np.full((n, -(-k // 32) * 32), 8, np.uint32)
+    filled[:, :k] = given.T.astype(np.int64) + 8
+    pairs = filled.reshape(n, -1, 4, 4, 2)  # 32 k: four pairs of each of four lanes
+    shifts = 4 * np.arange(4, dtype=np.uint32)[:, None, None] + np.array([0, 16], np.uint32)
+    words = np.bitwise_or.reduce(pairs << shifts, axis=(2, 4))
+    return np.ascontiguousarray(words.astype("<u4")).view(np.uint8).reshape(n, -1)

@@ -239,6 +239,7 @@ def _formula_alone(options: Options) -> None:
         "tile",
         "stages",
         "epilogue",
+        "weights",
         "split_k",
         "batch",
         "check",
@@ -265,7 +266,8 @@ def run(options: Options) -> Reply:
     source = generate(
         inst, options.lang, options.order_a, options.order_b, options.ld, wave=options.wavefront, gemm=options.gemm,
         lds=options.lds, tile=options.tile, stages=options.stages, epilogue=options.epilogue,
-        attention=options.attention, causal=options.causal, split_k=options.split_k, batch=options.batch, **fields,
+        attention=options.attention, causal=options.causal, split_k=options.split_k, batch=options.batch,
+        weights=options.weights, **fields,
     )  # fmt: skip
     if options.output:
         from ..base.files import write
@@ -333,6 +335,10 @@ COMMAND = Command(
         ),
         option(
             "--stages", placeholder="N", kind=int, help="how many tiles of A and B LDS holds (with --gemm)"
+        ),
+        option(
+            "--weights", placeholder="TYPE", default="", known=("int4",),
+            help="int4: B of --gemm around an mma.sync of f16 or bf16 has 4 bits, as mmacalc.pack_int4 lays it out",
         ),
         option(
             "--epilogue", placeholder="WORDS",
