@@ -130,7 +130,7 @@ def _kernel(found: CudaAttentionPlan) -> Iterator[str]:
 def _prologue(found: CudaAttentionPlan) -> Iterator[str]:
     inst = found.instruction
     yield "__shared__ __attribute__((aligned(128))) unsigned char k_tile[BLOCK_N * ROW], v_tile[BLOCK_N * ROW];"
-    yield "const unsigned int k_from = shared_address(k_tile), v_from = shared_address(v_tile);"
+    yield "const unsigned int k_stage = shared_address(k_tile), v_stage = shared_address(v_tile);"
     yield "int thread, block, head, batch;"
     for name, register in (("thread", "tid.x"), ("block", "ctaid.x"), ("head", "ctaid.y"), ("batch", "ctaid.z")):
         yield f'asm("mov.u32 %0, %%{register};" : "=r"({name}));'
@@ -239,7 +239,7 @@ def _scores(found: CudaAttentionPlan) -> Iterator[str]:
     yield "#pragma unroll"
     yield f"    for (int tile = 0; tile < TILES_K; tile += {each}) {{"
     yield f"        unsigned int part[{each}][{count}];"
-    yield f"        load_matrices(part[0], k_from + k_at[step] + tile * {inst.n} * ROW);"
+    yield f"        load_matrices(part[0], k_stage + k_at[step] + tile * {inst.n} * ROW);"
     yield "#pragma unroll"
     yield f"        for (int n = 0; n < {each}; ++n) multiply(s[tile + n], q[step], part[n]);"
     yield "    }"
@@ -333,7 +333,7 @@ def _values(found: CudaAttentionPlan) -> Iterator[str]:
     yield "#pragma unroll"
     yield f"    for (int tile = 0; tile < TILES_V; tile += {each}) {{"
     yield f"        unsigned int part[{each}][{count}];"
-    yield f"        load_matrices_turned(part[0], v_from + v_at[tile] + step * {inst.k} * ROW);"
+    yield f"        load_matrices_turned(part[0], v_stage + v_at[tile] + step * {inst.k} * ROW);"
     yield "#pragma unroll"
     yield f"        for (int n = 0; n < {each}; ++n) multiply(o[tile + n], p, part[n]);"
     yield "    }"

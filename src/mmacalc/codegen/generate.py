@@ -171,8 +171,8 @@ def generate(
         )
     if weights or any(given is not None for given in (tile, stages, epilogue, split_k, batch)):
         raise Error(
-            "tile, stages, epilogue, split_k, batch and weights are of a whole GEMM (tile also of attention): give gemm, "
-            "too"
+            "tile, stages, epilogue, split_k, batch and weights are of a whole GEMM (tile also of attention): give "
+            "gemm, too"
         )
     constants = ld == "constants"
     request = Request(instruction, size, fields, order_a, order_b, constants, language, lds)
