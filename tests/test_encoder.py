@@ -15,11 +15,11 @@ from elftools.elf.elffile import ELFFile
 
 import mmacalc
 from compiled_kernels import LEVELS, TARGETS, compiled
-from llvm_mc import halves, object_for, tool
+from llvm_mc import halves, object_for, rows_of_llvm, tool
 from mmacalc.asm.decoder import text
 from mmacalc.asm.encoder import encode
 from mmacalc.asm.objects import read
-from mmacalc.asm.tables import FAMILY_OF, table
+from mmacalc.asm.tables import FAMILY_OF
 from mmacalc.asm.targets import target as target_of
 from mmacalc.questions import disassemble
 from samples import sampled
@@ -57,7 +57,7 @@ def assembled(lines, target):
 
 
 def compared(target, seeds):
-    rows, wave = table(target, FAMILY_OF[target][2]).every(), FAMILY_OF[target][2]
+    rows, wave = rows_of_llvm(target, FAMILY_OF[target][2]), FAMILY_OF[target][2]
     others = [row for row in rows if row.format.name.startswith("vopd")]
     lines = []
     for seed in seeds:
@@ -110,7 +110,7 @@ def disturbed(line, rng):
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100", "gfx1250"])
 def test_commas_blanks_and_the_order_of_modifiers_are_as_llvm_has_them(target):
     rng, wave = random.Random(target), FAMILY_OF[target][2]
-    rows = [row for row in table(target, wave).every() if not row.format.name.startswith("vopd")]
+    rows = [row for row in rows_of_llvm(target, wave) if not row.format.name.startswith("vopd")]
     lines = [text(pair[0]) for row in rng.sample(rows, 400) if (pair := decodable(row, target, rng, []))]
     lines = [line for line, theirs in zip(lines, assembled(lines, target)) if isinstance(theirs, bytes)]
     lines = [disturbed(line, rng) for line in lines]

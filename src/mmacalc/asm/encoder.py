@@ -220,9 +220,10 @@ def _rows_named(rows: Table, mnemonic: str) -> tuple[Row, ...]:
 
 def _preference(row: Row) -> tuple[int, bool, bool]:
     """Of several rows with one text, that which LLVM writes: the older encoding of a register as offset in scalar
-    loads, FORMAT 1 in buffers."""
-    old = row.format.name == "smem:old"
-    return _ORDER.get(row.mnemonic[len(row.name) :], 5), not old, "FORMAT=0" in row.signature[4].split()
+    loads, the newer of tensor copies, FORMAT 1 in buffers."""
+    form = row.format.name
+    later = form in ("tensor:old", "tensor:two:old") or "FORMAT=0" in row.signature[4].split()
+    return _ORDER.get(row.mnemonic[len(row.name) :], 5), form != "smem:old", later
 
 
 # --- statements ---

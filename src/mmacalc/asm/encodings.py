@@ -131,14 +131,19 @@ _SCALE_CDNA5: Any = (
     ("SCALE_ENCODING", *_RDNA[0][1:]),
     ("SCALE_SRC0", _AT["SRC0"], "the scales of A"),
     ("SCALE_SRC1", _AT["SRC1"], "the scales of B"),
-    ("SCALE_SRC2", _AT["SRC2"], "unused", 128),
+    ("SCALE_SRC2", "57", "unused", 1, True),
+    ("SCALE_SRC2_REST", "58,56:50", "unused", 0),
     ("SCALE_B_ROW", "59", "which half of the wave holds the scales of B"),
     ("SCALE_OPSEL_HI1", "60", "unused", 0),
     ("SCALE_A_FMT", "62:61", "the format of A's scales"),
     ("SCALE_NEG2", "63", "unused", 0),
 )
-# LLVM 22 wrote v0 there, LLVM 24 (pull requests 167777 and 178404) the inline constant 0.
-_SCALE_CDNA5_LLVM22 = tuple((*row[:3], 256) if row[0] == "SCALE_SRC2" else row for row in _SCALE_CDNA5)
+# LLVM 22 wrote v0 into SRC2, LLVM 24 (pull requests 167777 and 178404) the inline constant 0, code 128; AMD's own
+# kernels have s0, code 0 (AITER, hsa/gfx1250), which LLVM 22 refuses to decode.
+_SCALE_CDNA5_LLVM22 = (
+    *(row for row in _SCALE_CDNA5 if not row[0].startswith("SCALE_SRC2")),
+    ("SCALE_SRC2", _AT["SRC2"], "unused", 256),
+)
 
 _RDNA3: Any = (
     *_VDST,
@@ -198,12 +203,14 @@ _CDNA5_F4: Any = (
     *_VDST,
     *_NEG,
     ("OPSEL", _AT["OP_SEL"], "unused", 0),
-    ("OPSEL_HI", _AT["OP_SEL_HI"], "unused", 0b111),
+    ("OPSEL_HI2", "14", "unused", 1, True),  # 0 in AITER's kernels, where LLVM 22 wants 1
+    ("OPSEL_HI", "60:59", "unused", 0b11),
     ("CLMP", _AT["CLAMP"], "unused", 0),
     *_OP8,
     *_RDNA,
     *_SOURCES,
 )
+_CDNA5_F4_LLVM22 = tuple(row[:4] if row[0] == "OPSEL_HI2" else row for row in _CDNA5_F4)
 
 
 def _after(rows: Any) -> Any:
@@ -238,18 +245,21 @@ VOP3P_RDNA4 = _encoding("VOP3P (RDNA4)", "RDNA4 ISA guide, VOP3P", _RDNA4)
 VOP3P_CDNA5 = _encoding("VOP3P (CDNA5)", _GUIDE5, _CDNA5)
 VOP3P_CDNA5_F8F6F4 = _encoding("VOP3P (CDNA5, f8f6f4)", _GUIDE5, _CDNA5_F8F6F4)
 VOP3P_CDNA5_F4 = _encoding("VOP3P (CDNA5, f4)", _GUIDE5, _CDNA5_F4)
+VOP3P_CDNA5_F4_LLVM22 = _encoding("VOP3P (CDNA5, f4, LLVM 22)", _GUIDE5, _CDNA5_F4_LLVM22)
 
 
-def _scaled_cdna5(suffix: str, scale: Any) -> tuple[Encoding, Encoding, Encoding]:
+def _scaled_cdna5(suffix: str, scale: Any, f4: Any) -> tuple[Encoding, Encoding, Encoding]:
     """The scale load, and the two 16-byte formats that begin with the scales."""
     load = (("SCALE_VDST", _AT["VDST"], "unused", 0), *scale)
     prefix = (("SCALE_VDST", _AT["VDST"], "unused", 0, True), *scale)
     return (
         _encoding(f"VOP3P (CDNA5, scale load{suffix})", _GUIDE5, load),
         _encoding(f"VOP3PX2{suffix and f' ({suffix[2:]})'}", _GUIDE5, (*prefix, *_after(_CDNA5_F8F6F4))),
-        _encoding(f"VOP3PX2 (f4{suffix})", _GUIDE5, (*prefix, *_after(_CDNA5_F4))),
+        _encoding(f"VOP3PX2 (f4{suffix})", _GUIDE5, (*prefix, *_after(f4))),
     )
 
 
-VOP3P_CDNA5_LD_SCALE, VOP3PX2_F8F6F4, VOP3PX2_F4 = _scaled_cdna5("", _SCALE_CDNA5)
-VOP3P_CDNA5_LD_SCALE_LLVM22, VOP3PX2_F8F6F4_LLVM22, VOP3PX2_F4_LLVM22 = _scaled_cdna5(", LLVM 22", _SCALE_CDNA5_LLVM22)
+VOP3P_CDNA5_LD_SCALE, VOP3PX2_F8F6F4, VOP3PX2_F4 = _scaled_cdna5("", _SCALE_CDNA5, _CDNA5_F4)
+VOP3P_CDNA5_LD_SCALE_LLVM22, VOP3PX2_F8F6F4_LLVM22, VOP3PX2_F4_LLVM22 = _scaled_cdna5(
+    ", LLVM 22", _SCALE_CDNA5_LLVM22, _CDNA5_F4_LLVM22
+)

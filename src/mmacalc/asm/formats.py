@@ -248,11 +248,16 @@ REST=71:48,43:41,23:18,8:0
 """
 
 # Tensor copies of CDNA5, in the format of images: two groups of scalar registers that describe the tensor, or four.
-_TENSOR_LOW = "DIM=2:0=1 R128=4 NV=7 OP=21:14 DMASK=25:22=1 ENCODING=31:26=0b110100 SCOPE=51:50 TH=54:52"
-_TENSOR = f"""
-tensor:two 3 {_TENSOR_LOW} VADDR4=63:56=124 VADDR0=71:64 VADDR1=79:72 VADDR2=87:80=124 VADDR3=95:88=124
-tensor 3 {_TENSOR_LOW} VADDR4=63:56=124 VADDR0=71:64 VADDR1=79:72 VADDR2=87:80 VADDR3=95:88
+# The older encoding has 0 in the fields of images: AITER's kernels have it, and AMD's LLVM writes it as
+# tensor_load_to_lds_gfx1250_legacy and reads it as tensor_load_to_lds (ROCm/llvm-project, comgr's tests of hotswap).
+_TENSOR_LOW = "R128=4 NV=7 OP=21:14 ENCODING=31:26=0b110100 SCOPE=51:50 TH=54:52 VADDR0=71:64 VADDR1=79:72"
+_TENSOR = "".join(
+    f"""
+tensor:two{old} 3 DIM=2:0={one} DMASK=25:22={one} VADDR4=63:56={null} {_TENSOR_LOW} VADDR2=87:80=124 VADDR3=95:88=124
+tensor{old} 3 DIM=2:0={one} DMASK=25:22={one} VADDR4=63:56={null} {_TENSOR_LOW} VADDR2=87:80 VADDR3=95:88
 """
+    for old, one, null in (("", 1, 124), (":old", 0, 0))
+)
 
 # The formats of each family, in the order in which they are tried.
 FAMILIES = {

@@ -307,13 +307,14 @@ class _Cdna5(_Wmma):
     scale_formats_checked: bool = True
     scaled_f8f6f4: Encoding = encodings.VOP3PX2_F8F6F4
     scaled_f4: Encoding = encodings.VOP3PX2_F4
+    f4: Encoding = encodings.VOP3P_CDNA5_F4
     scale_load: Encoding = encodings.VOP3P_CDNA5_LD_SCALE
 
     def encoding(self, inst: Instruction) -> Encoding:
         if chosen_formats(inst):
             return self.scaled_f8f6f4 if inst.scaled else encodings.VOP3P_CDNA5_F8F6F4
         if inst.formats["A"] == "e2m1":
-            return self.scaled_f4 if inst.scaled else encodings.VOP3P_CDNA5_F4
+            return self.scaled_f4 if inst.scaled else self.f4
         return encodings.VOP3P_CDNA5
 
     def refused(self, inst: Instruction, values: Mapping[str, int]) -> str:
@@ -385,7 +386,8 @@ GENERATIONS: dict[str, Generation] = {
         _Cdna5("cdna5", "cdna5", _RDNA, _PRIVATE),
         _Cdna5("cdna5-llvm22", "cdna5", _RDNA, dense_neg=7,
                scaled_f8f6f4=encodings.VOP3PX2_F8F6F4_LLVM22, scaled_f4=encodings.VOP3PX2_F4_LLVM22,
-               scale_load=encodings.VOP3P_CDNA5_LD_SCALE_LLVM22, scale_formats_checked=False),
+               f4=encodings.VOP3P_CDNA5_F4_LLVM22, scale_load=encodings.VOP3P_CDNA5_LD_SCALE_LLVM22,
+               scale_formats_checked=False),
     )
 }  # fmt: skip
 
