@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from ..base.errors import Error
 from ..base.records import TupleRecord, json_keys
+from ..memory_access.transpose_loads import loads_for
 from .shuffles import FAMILIES, VALU, cover
 
 TYPE_CHECKING = False
@@ -110,7 +112,7 @@ class Way(TupleRecord):
 
 def ways(tiles: Tiles, movement: Movement | None, reach: Reach) -> tuple[Way, ...]:
     """Every way that the target has, the cheapest first (see `Way.cost`)."""
-    found = [_memory(tiles, movement, reach)]
+    found = [_memory(tiles, movement, reach), *_transposing(tiles, reach)]
     if movement is not None:
         size = _Size(tiles, movement, reach)
         found += [way for way in (_swaps(size), _dpp_selects(size), *_shuffles(size), *_matrices(size)) if way]
@@ -268,6 +270,28 @@ def _memory(tiles: Tiles, movement: Movement | None, reach: Reach) -> Way:
     best = min((_through_memory(tiles, size, order, reach) for order in orders), key=Counter.total)
     name = "LDS" if _memory_names(reach)[2] is AMD else "shared memory"
     return _way(name, IN_MEMORY, best, [Memory()])._replace(bytes=len(tiles.source_f) * tiles.k * size)
+
+
+def _transposing(tiles: Tiles, reach: Reach) -> Iterator[Way]:
+    """All elements written to LDS as rows of k, and read by loads that transpose.
+
+    A row may have any number, so a relabelled k costs nothing.
+    """
+    try:
+        steps = loads_for(tiles.target)
+    except Error:  # the target has no such loads, or none for this operand
+        return
+    size = int(tiles.target.placement.slot_bits) // 8
+    if steps[0].load.memory != "LDS" or size == 0:
+        return
+    writing, _, widths = _memory_names(reach)
+    written = _run(tiles.source_f, size) * size
+    elements = len(tiles.source_f) * len(tiles.source_k)
+    count = Counter({
+        f"{writing}_{widths[written].replace('u', 'b')}": -(-elements * size // (tiles.source.lanes * written)),
+        steps[0].load.name: len(steps) * tiles.y_tiles[0] * tiles.y_tiles[1],
+    })  # fmt: skip
+    yield _way("LDS, transposing loads", IN_MEMORY, count, [Memory()])._replace(bytes=elements * size)
 
 
 def _memory_names(reach: Reach) -> tuple[str, str, dict[int, str]]:
