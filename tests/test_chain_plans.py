@@ -214,7 +214,7 @@ def test_the_page_of_a_chain_reads_so():
         "CDNA4: D of v_mfma_f32_32x32x16_f16 into v_mfma_f32_32x32x16_f16\n"
         "\n"
         "B: lane-moves (elements move between lanes)\n"
-        "  B[k][f] = D[k][f]\n"
+        "  B[k][f] = D[k][f]: Y adds up the rows of D; in attention D is S' = K Q', Q and K exchanged\n"
         "    tile       f 32, k 32: 1 of X, 2 of Y\n"
         "    D          (v m h) j -> lane (m j), item (v h)\n"
         "    B          (g e) j -> lane (g j), item (e)\n"
