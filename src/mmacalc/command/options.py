@@ -45,10 +45,10 @@ MATRICES: dict[str, tuple[str | None, str]] = {
 MATRIX_NAMES = dict(zip(MATRICES, ("A", "B", "C", "D", "K", "SA", "SB", "P")))
 # Modifiers that take a number, and those that take a name as well.
 FIELDS = {
-    "abid": (None, "A-matrix Broadcast Identifier: which block they read, or which set of compression indices"),
+    "abid": (None, "A-matrix Broadcast Identifier: which block of A is broadcast, or which set of compression indices"),
     "opsel": (None, "OPSEL: the half of each C and D register, the set of indices, or the low bit of the scale bytes"),
     "op_sel_hi": (None, "OP_SEL_HI: the high bit of the byte that holds the scales: bit 0 of A, bit 1 of B (CDNA4)"),
-    "neg": (None, "NEG: bit 0 negates A, bit 1 B (low halves), bit 2 C; of integers, which are signed"),
+    "neg": (None, "NEG: bit 0 negates A, bit 1 B (low halves), bit 2 C; for integers: which operands are signed"),
     "neg_hi": (None, "NEG_HI: the same for high halves; bit 2 takes the absolute value of C"),
     "selector": (None, "NVIDIA's sparsity selector: which lanes of each four hold the metadata K"),
     "byte_id_a": (None, "NVIDIA's byte-id-a: the first byte of the scales of A"),
@@ -57,8 +57,8 @@ FIELDS = {
     "thread_id_b": (None, "NVIDIA's thread-id-b: which lane of each four holds the scales of B"),
 }
 FORMAT_FIELDS = {
-    "cbsz": (None, "Control Broadcast Size: 2^CBSZ blocks of A read one block; of f8f6f4, the format of A (fp8 ...)"),
-    "blgp": (None, "B-matrix Lane Group Pattern; of FP64, which of A, B, C are negated; of f8f6f4, the format of B"),
+    "cbsz": (None, "Control Broadcast Size: 2^CBSZ blocks read one block of A; for f8f6f4: the format of A (fp8 ...)"),
+    "blgp": (None, "B-matrix Lane Group Pattern; for FP64: which of A, B, C are negated; for f8f6f4: the format of B"),
     "matrix_a_fmt": (None, "the format of A of f8f6f4 on CDNA5, by number or name; --cbsz means the same"),
     "matrix_b_fmt": (None, "the format of B of f8f6f4 on CDNA5, by number or name; --blgp means the same"),
     "matrix_a_scale_fmt": (None, "the format of the scales of A on CDNA5: e8m0, e5m3 or e4m3"),

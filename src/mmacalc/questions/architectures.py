@@ -217,7 +217,7 @@ def text(answer: KnownArchitectures, width: int = 110) -> str:
         + f"""
 {", ".join(legend)}. A capital letter: known; a small one: assumed or
 unconfirmed in part; a dot: not known. `mmacalc architectures NAME` says more about one. -a takes all of these names,
-also as drivers, compilers and shops print them.
+also as drivers and compilers print them, and retail names.
 """
     )
 

@@ -120,7 +120,7 @@ COMMAND = Command(
         flag("--no-fold", name="fold", default=True, constant=False, help="draw repetitions instead of an ellipsis"),
         option(
             "-o", "--output", placeholder="FILE",
-            help="write FILE, by its end: .svg, .png (needs resvg-py), .html, .txt",
+            help="write FILE; its extension is the format: .svg, .png (needs resvg-py), .html, .txt",
         ),
         option(
             "--color", placeholder="", choices=("auto", "always", "never"), default="auto",

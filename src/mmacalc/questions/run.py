@@ -364,7 +364,7 @@ def _verdict(diagnosis: Diagnosis) -> list[str]:
         return [
             f"Right up to rounding. To the bit: {diagnosis.arithmetic[0].name}.",
             f"  {diagnosis.arithmetic[0].advice[:1].upper()}{diagnosis.arithmetic[0].advice[1:].rstrip('.')}.",
-            *(f"  This input cannot tell it from: {other.name}." for other in diagnosis.arithmetic[1:4]),
+            *(f"  Also consistent with this input: {other.name}." for other in diagnosis.arithmetic[1:4]),
         ]
     if not explanations:
         sentences = ["No single known mistake explains every difference."]
@@ -379,7 +379,7 @@ def _verdict(diagnosis: Diagnosis) -> list[str]:
             sentences.append(f"{found}{_in_tiles(one)}: {one.name}.")
             sentences.append(f"  {'Remedy' if one.reproduced else 'Look for'}: {one.advice}.")
         else:
-            sentences.append(f"  This input cannot tell it from: {one.name}.")
+            sentences.append(f"  Also consistent with this input: {one.name}.")
     return sentences
 
 

@@ -4,7 +4,7 @@ The command line is that of AMD's Matrix Instruction Calculator. Choose an archi
 a matrix (-A -B -C -D -k) and one of the actions -d -g -m -R -M; or list the instructions with -L. For example:
 
     mmacalc -a MI300X -i v_mfma_f32_16x16x16_f16 -A -g -I 3 -K 9     the lane and register of A[3][9]
-    mmacalc -a MI300X -i v_mfma_f32_16x16x16_f16 -D -m -r 2 -l 35    what register 2 of lane 35 is of D
+    mmacalc -a MI300X -i v_mfma_f32_16x16x16_f16 -D -m -r 2 -l 35    which elements of D register 2 of lane 35 holds
     mmacalc -a MI300X -i v_mfma_f32_16x16x16_f16 -B -R               the registers of all of B
     mmacalc -a MI300X -i v_mfma_f32_16x16x16_f16 -d                  all about the instruction
 
