@@ -245,7 +245,7 @@ def word_sources(
 
 @lru_cache(maxsize=256)
 def scalar_codes(count: int, scalars: Scalars) -> tuple[RegisterOperand | None, ...]:
-    """The scalar register of every code below 256, of so many registers; None where there is none."""
+    """The scalar register of every code below 256, where there are `count` registers; None where there is none."""
     return tuple([scalars.register(code, count) for code in range(256)])
 
 

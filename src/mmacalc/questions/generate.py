@@ -317,7 +317,7 @@ COMMAND = Command(
             help="a whole tiled GEMM kernel; it takes any sizes, the launch line has these",
         ),
         option(
-            "--split-k", placeholder="N", kind=int,
+            "--split-k", placeholder="#", kind=int,
             help="parts of K of --gemm (AMD), each a workgroup's, added by a second kernel",
         ),
         option(
