@@ -112,7 +112,8 @@ class Way(TupleRecord):
 
 def ways(tiles: Tiles, movement: Movement | None, reach: Reach) -> tuple[Way, ...]:
     """Every way that the target has, the cheapest first (see `Way.cost`)."""
-    found = [_memory(tiles, movement, reach), *_transposing(tiles, reach)]
+    plain = _memory(tiles, movement, reach)
+    found = [plain, *[way for way in _transposing(tiles, reach) if way.cost < plain.cost]]
     if movement is not None:
         size = _Size(tiles, movement, reach)
         found += [way for way in (_swaps(size), _dpp_selects(size), *_shuffles(size), *_matrices(size)) if way]
