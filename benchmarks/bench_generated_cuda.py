@@ -3,8 +3,8 @@
     python benchmarks/bench_generated_cuda.py                 every target, B column by column and row by row
     python benchmarks/bench_generated_cuda.py sm_80 sm_120a   only these
 
-Needs Triton (its wheel compiles without a GPU, and has nvdisasm), and nvcc. Counted is the innermost loop that has
-products, as ptxas left it: instructions, products, and others for each product; of kernels with a warp for each task
+Needs Triton (its wheel compiles without a GPU, and has nvdisasm), and nvcc. Counted is the innermost loop that has all
+products of a stage, as ptxas left it: products, and other instructions for each. Of kernels with a warp for each task
 that is the loop of those that multiply. NOPs, which ptxas 13.0 sets behind HMMA for sm_120, are counted apart.
 """
 
@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import triton
-from bench_generated_gemm import matmul
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 import mmacalc
+from bench_generated_gemm import matmul
 
 HMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 TARGETS: dict[str, tuple[str, int, dict[str, int]]] = {  # the instruction, k of a stage, its shape
@@ -80,14 +80,20 @@ def of_triton(target: str, order: str, folder: Path) -> tuple[Path, str]:
     return folder / "triton.cubin", made.metadata.name
 
 
+def products_of(opcodes: list[str]) -> int:
+    """How many of them multiply."""
+    return sum(bool(PRODUCT.match(opcode)) for opcode in opcodes)
+
+
 def row(name: str, cubin: Path, kernel: str) -> None:
     """One line of the table."""
     found = loops(cubin, kernel)
     if not found:
         print(f"{name:26} no loop of products")
         return
-    counts = Counter(min(found, key=len))
-    products = sum(count for opcode, count in counts.items() if PRODUCT.match(opcode))
+    most = max(products_of(each) for each in found)  # of the loops of all stages and of all tiles the inner one
+    counts = Counter(min([each for each in found if products_of(each) == most], key=len))
+    products = most
     others = counts.total() - products - counts["NOP"]
     kinds = ", ".join(f"{count} {opcode}" for opcode, count in counts.most_common(6) if opcode != "NOP")
     print(f"{name:26} {products:8} {others:6} {others / products:6.2f} {counts['NOP']:5}  {kinds}")

@@ -232,6 +232,15 @@ def _check(inst: TensorMemoryInstruction, order_a: str, order_b: str) -> None:
 
 
 FUNCTIONS = """\
+// One thread of a warp that has come here whole. ptxas knows by elect.sync that it is one: operands need no loop.
+static __device__ bool elected() {
+    unsigned int found;
+    asm volatile("{ .reg .pred one;\\n"
+                 "elect.sync _|one, 0xffffffff;\\n"
+                 "selp.u32 %0, 1, 0, one; }" : "=r"(found));
+    return found != 0;
+}
+
 // The matrix descriptor of tcgen05: bits 13:0 address / 16, 29:16 leading dimension byte offset / 16, 45:32 stride
 // dimension byte offset / 16, 48:46 = 1, 63:61 swizzle (0 none, 2 128B, 4 64B, 6 32B).
 static __device__ unsigned long long descriptor_at(unsigned int address, int leading, int stride, int swizzle) {
@@ -480,7 +489,7 @@ def _tiles(state: str) -> Iterator[str]:
 
 def _copying(found: TensorMemoryPlan) -> Iterator[str]:
     inst, pair = found.instruction, found.group == 2
-    yield "if (warp == COPYING && lane == 0) {"
+    yield "if (warp == COPYING && elected()) {"
     yield "    // One thread copies, stage after stage."
     lines = [*_tiles("stage = 0, round = 0")]
     yield from (f"    {line}" for line in lines)
@@ -512,7 +521,7 @@ def _copying(found: TensorMemoryPlan) -> Iterator[str]:
 
 def _multiplying(found: TensorMemoryPlan) -> Iterator[str]:
     leader = " && rank == 0" if found.group == 2 else ""
-    yield f"if (warp == MULTIPLYING && lane == 0{leader}) {{"
+    yield f"if (warp == MULTIPLYING{leader} && elected()) {{"
     yield "    // One thread starts the products as stages come; it says when a stage is free, when a tile is summed."
     yield "    int stage = 0, round = 0, turn = 0;  // turn: tiles before this one"
     yield "    for (int tile = block; tile < tiles; tile += blocks, ++turn) {"
