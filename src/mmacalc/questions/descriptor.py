@@ -200,9 +200,17 @@ def _instruction(options: Options) -> descriptors.Descriptor:
 def _shared_memory(options: Options) -> descriptors.Descriptor:
     if options.value is not None:
         return descriptors.decode_shared_memory(options.value, options.what)
-    return descriptors.shared_memory_descriptor(
+    made = descriptors.shared_memory_descriptor(
         options.address, options.leading, options.stride, _swizzle(options), options.what, options.base_offset
     )
+    return made if options.stride else made._replace(notes=(*made.notes, _no_stride(_swizzle(options))))
+
+
+def _no_stride(swizzle: str) -> str:
+    """What is forgotten most often (PTX ISA, "Matrix descriptor": the offset from the first 8 rows to the next 8)."""
+    width = ATOMS.get(swizzle, 0)
+    packed = f"; where K-major atoms of this swizzle lie one behind the other it is {8 * width}" if width >= 32 else ""
+    return f"the stride is 0; --stride gives the bytes from 8 rows to the next 8{packed}"
 
 
 COMMAND = Command(
