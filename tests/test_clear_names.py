@@ -36,6 +36,8 @@ MFMA = "v_mfma_f32_32x32x8_f16"
         ("gfx942", "MfmaInstr::mfma_f32_32x32x8f16", MFMA),
         ("gfx942", "WarpGemmMfmaF16F16F32M32N32K8TransposedCDistribution", MFMA),
         ("gfx1200", "wmma_f32_16x16x16_f16_w32_gfx12", "v_wmma_f32_16x16x16_f16"),
+        ("gfx942", "fx.rocdl.MFMA(32, 32, 8, fx.Float16)", MFMA),
+        ("gfx942", "!fly_rocdl.atom.cdna3.mfma<32x32x8, (f16, f16) -> f32>", MFMA),
     ],
 )  # fmt: skip
 def test_a_name_that_leaves_no_doubt_is_taken_and_the_full_one_is_printed(arch, given, name):

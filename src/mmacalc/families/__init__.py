@@ -19,6 +19,9 @@ FAMILIES = {
     "wmma-cdna5": ("amd", "CDNA5"),
     "tensor-core": ("tensor_core", "TENSOR_CORE"),
     "dpas": ("dpas", "DPAS"),
+    "simdgroup": ("stated", "SIMDGROUP"),
+    "amx": ("stated", "AMX"),
+    "sme": ("stated", "SME"),
 }
 
 

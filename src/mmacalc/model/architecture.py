@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PROVENANCES", "VENDORS", "Architecture", "Product"]
 
-VENDORS = {"amd": "AMD", "nvidia": "NVIDIA", "intel": "Intel"}
+VENDORS = {"amd": "AMD", "nvidia": "NVIDIA", "intel": "Intel", "apple": "Apple", "arm": "Arm"}
 PROVENANCES = ("hardware-verified", "two sources agree", "one source", "unconfirmed", "assumed")
 DOUBTFUL = ("unconfirmed", "assumed")  # what every answer says
 
@@ -57,7 +57,7 @@ class Architecture(Record):
 
     Attributes:
         name: the canonical name, such as "cdna3"; title: as it is printed.
-        vendor: "amd", "nvidia" or "intel".
+        vendor: "amd", "nvidia", "intel", "apple" or "arm".
         layout: the name of its layout family, see `mmacalc.families`.
         waves: the wave sizes, the default first.
         arithmetic: the name of the table in `mmacalc.arithmetic.tables` that says how its instructions round; "" is
@@ -90,6 +90,7 @@ class Architecture(Record):
         notes: remarks about instructions that have a feature or format.
         ptx: the PTX ISA version that introduced the target.
         wmma_fragments: whose wmma fragments it has where they are not those of Ampere and later: "volta", "turing".
+        patterns: where the file states the layouts: see `mmacalc.families.stated`.
         tcgen05: what a target with Tensor Memory has: see `mmacalc.catalog.grammar.tcgen05`.
         fma_per_clock: dense multiply-adds per clock and SM by type ("f16", or "f16.f32" only with f32 accumulators,
             "fp8", "fp4", "int8" ..., "fp4.k96" only with that K); fma_source: where they are published;
@@ -131,6 +132,7 @@ class Architecture(Record):
     layouts_on_hardware: Mapping[str, tuple[str, ...]] = {}
     ptx: str = ""
     wmma_fragments: str = ""
+    patterns: Mapping[str, Any] = {}
     tcgen05: Mapping[str, Any] = {}
     fma_per_clock: Mapping[str, int] = {}
     fma_source: str = ""

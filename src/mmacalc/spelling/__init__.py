@@ -110,8 +110,10 @@ def family_spelling(family: Family) -> Spelling:
         from .amd import SPELLING
     elif family.spelling == "ptx":
         from .ptx import SPELLING
-    else:
+    elif family.spelling == "dpas":
         from .dpas import SPELLING
+    else:
+        from .stated import SPELLING
     return SPELLING
 
 

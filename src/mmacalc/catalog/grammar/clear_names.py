@@ -8,6 +8,7 @@ builtin, an intrinsic of LLVM's, ck's and Tensile's names.
     llvm.nvvm.mma.m16n8k16.row.col.bf16, __dmma_m8n8k4_mma_f64      LLVM's and clang's of NVIDIA
     SM80_16x8x16_F32F16F16F32_TN        CUTLASS's and CuTe's, of mma, wgmma, ldmatrix and stmatrix
     WarpGemmMfmaF16F16F32M32N32K8       ck_tile's
+    fx.rocdl.MFMA(16, 16, 16, fx.BFloat16), fly_rocdl.atom.cdna3.mfma<16x16x16, (bf16, bf16) -> f32>    FlyDSL's
     MI32x32x8x1                         of a kernel's name of Tensile (hipBLASLt), where the formats leave one
 """
 
@@ -17,6 +18,7 @@ import re
 
 from ...base.errors import Error, did_you_mean, first_of
 from ...base.numerals import whole
+from ...formats import formats_named
 from .nvvm import LLVM, functions, plain_name
 
 TYPE_CHECKING = False
@@ -47,6 +49,10 @@ _TILE = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 _TENSILE = re.compile(r"(?:\w*_)?MI(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)(?:x(?P<b>\d+))?(?:_\w*)?", re.IGNORECASE)
+_FLY = re.compile(
+    r"(?:fx\.)?(?:rocdl\.)?(?P<kind>MFMA|WMMA)\(\s*(?P<m>\d+)\s*,\s*(?P<n>\d+)\s*,\s*(?P<k>\d+)\s*,\s*(?P<a>[\w.]+)\s*\)"
+    r"|!?fly_rocdl\.\S*?(?P<kind2>mfma|wmma)<(?P<shape>\d+x\d+x\d+)\s*,\s*\((?P<a2>\w+)\s*,\s*(?P<b2>\w+)\)\s*->\s*(?P<d2>\w+)>"
+)
 _CALL = re.compile(r"(?:@?llvm\.amdgcn\.|__builtin_amdgcn_|rocdl\.|amdgcn\.|(?:ck::)?(?:MfmaInstr|WmmaInstr)::)", re.IGNORECASE)
 _ENDINGS = re.compile(r"(?:_(?:w32|w64|gfx\d+|e64|e32))+$")
 
@@ -123,6 +129,8 @@ def candidates(entry: Entry, text: str) -> list[str]:
     word = text.strip().rstrip(";,")
     if _is_of_nvidia(word):
         return _by_function(entry, word)
+    if len(word) <= 200 and (fly := _FLY.fullmatch(word)):
+        return _by_fly(entry, fly)
     if not word or len(word) > 200 or " " in word:
         return []
     for parts in from_atom(word):
@@ -231,6 +239,31 @@ def _by_shape(entry: Entry, word: str) -> list[str]:
     if tensile and tensile["b"]:
         return _of_shape(entry, tensile, whole(tensile["b"], "a number of blocks"))
     return []
+
+
+def _by_fly(entry: Entry, found: re.Match[str]) -> list[str]:
+    """The dense instructions of an atom of FlyDSL's: a shape and the format of A and B; of its MLIR those of all.
+
+    >>> from mmacalc.catalog import entry
+    >>> candidates(entry("gfx942"), "fx.rocdl.MFMA(16, 16, 16, fx.BFloat16)")
+    ['v_mfma_f32_16x16x16_bf16']
+    >>> candidates(entry("gfx942"), "!fly_rocdl.atom.cdna3.mfma<16x16x4, (f32, f32) -> f32>")
+    ['v_mfma_f32_16x16x4_f32']
+    """
+    shape = (found["shape"] or f"{found['m']}x{found['n']}x{found['k']}").split("x")
+    sizes = tuple([whole(size, "a size") for size in shape])
+    kind = (found["kind"] or found["kind2"]).lower()
+    given = {"A": found["a"] or found["a2"], "B": found["a"] or found["b2"], "D": found["d2"]}
+    try:
+        wanted = {operand: formats_named(name.rpartition(".")[2]) for operand, name in given.items() if name}
+    except Error:
+        return []
+    return [
+        inst.name
+        for inst in entry.instructions(lambda name: f"v_{kind}_" in name)
+        if (inst.m, inst.n, inst.k) == sizes and inst.blocks == 1 and not inst.sparse and not inst.scaled
+        and all(inst.format_names(operand) & names for operand, names in wanted.items())
+    ]  # fmt: skip
 
 
 def _of_shape(entry: Entry, found: re.Match[str], blocks: int) -> list[str]:

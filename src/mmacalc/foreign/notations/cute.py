@@ -1,4 +1,5 @@
-"""CuTe's layouts as texts: `((4,8),(2,2)):((16,1),(8,64))`, perhaps after a swizzle, or in C++ or Python."""
+"""CuTe's layouts as texts: `((4,8),(2,2)):((16,1),(8,64))`, perhaps after a swizzle, or in C++ or Python; FlyDSL's
+`fx.make_layout((4, 4, 2), (1, 8, 4))` are the same."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from ..reading import ForeignLayout
 __all__ = ["read"]
 
 _BEGINS = re.compile(
-    r"\s*(?:(?:Swizzle|Sw|S)\s*<\s*\d|(?:cute\.)?make_layout\s*\(|(?:cute::)?Layout\s*<|[(\d_][\d(),_\s]*:[\s\d(_])"
+    r"\s*(?:(?:Swizzle|Sw|S)\s*<\s*\d|(?:cute\.|fx\.)?make_layout\s*\(|(?:cute::)?Layout\s*<|[(\d_][\d(),_\s]*:[\s\d(_])"
 )
 
 
@@ -25,4 +26,4 @@ def read(text: str) -> ForeignLayout | None:
     """
     if not _BEGINS.match(text):
         return None
-    return ForeignLayout("CuTe", "layout", cute=CuteLayout.parse(text.replace("cute::", "")))
+    return ForeignLayout("CuTe", "layout", cute=CuteLayout.parse(text.replace("cute::", "").replace("fx.", "")))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .detail_amd import AmdDetail
     from .detail_dpas import DpasDetail
     from .detail_ptx import PtxDetail
+    from .detail_stated import StatedDetail
 
 
 @json_keys(
@@ -171,7 +172,7 @@ class Detail(Record):
         }
 
     @property
-    def own(self) -> AmdDetail | PtxDetail | DpasDetail:
+    def own(self) -> AmdDetail | PtxDetail | DpasDetail | StatedDetail:
         """What only instructions of the vendor have."""
         return page_of(self.instruction).own(self)
 
@@ -181,7 +182,7 @@ class Page(TupleRecord):
     interactive page has after the name."""
 
     text: Callable[[Detail], str]
-    own: Callable[[Detail], AmdDetail | PtxDetail | DpasDetail]
+    own: Callable[[Detail], AmdDetail | PtxDetail | DpasDetail | StatedDetail]
     statement: Callable[[Instruction], str]
 
 
@@ -192,8 +193,10 @@ def page_of(instruction: Instruction) -> Page:
         from .detail_amd import PAGE
     elif spelling == "ptx":
         from .detail_ptx import PAGE
-    else:
+    elif spelling == "dpas":
         from .detail_dpas import PAGE
+    else:
+        from .detail_stated import PAGE
     return PAGE
 
 

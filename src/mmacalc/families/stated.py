@@ -1,0 +1,119 @@
+"""Families whose catalog files state every layout: Apple's simdgroup matrices, Intel's AMX tiles, Arm's SME tiles.
+
+A record has `patterns`: for each kind of instruction, by operand, a pattern in the notation of `mmacalc.layout` and the
+sizes that do not follow from the shape. Of each coordinate at most one size may be left out: what the others leave of
+M, N or K. So such hardware is one file, without code.
+
+    A: "i (d e) -> lane (d), item (i e)", {"e": 2}     of 16 rows and 32 k: d = 16, and i = 16
+
+A lane is what an index of the file counts: a thread of a SIMD group, or 32 bits of a row of a tile, or of a vector. An
+item is an element of a lane; its register is then a row of the tile (AMX), a horizontal slice of ZA (SME), or as on
+GPUs a register of 32 bits.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..base.errors import Error
+from .base import AXES, Family, Placement, packed, shared_layout
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..model import Instruction
+
+__all__ = ["AMX", "SIMDGROUP", "SME", "sized"]
+
+_WORD = re.compile(r"\w+")
+
+
+class Stated(Family):
+    """A family whose layouts are texts of the catalog file."""
+
+    def operands(self, instruction: Instruction) -> tuple[str, ...]:
+        """A, B, C and D."""
+        return ("A", "B", "C", "D")
+
+    def place(self, instruction: Instruction, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
+        """The placement of one operand, as the file states it.
+
+        Raises:
+            Error: the file states none for the kind of the instruction, or one that does not fit its shape.
+        """
+        kind = instruction.kind
+        stated = instruction.architecture.patterns.get(kind, {}).get(operand)
+        if stated is None:
+            raise Error(f"patterns of {instruction.arch} has none for {operand} of {kind}")
+        text, given = stated
+        shape = {"i": instruction.m, "j": instruction.n, "k": instruction.k}
+        axes = AXES[operand]
+        sizes = {"b": 1, **sized(text, given, [shape[axis] for axis in axes[1:]])}
+        return packed(shared_layout(f"b {text}", axes, tuple(sizes.items())), instruction.format(operand).bits)
+
+
+def sized(text: str, given: Mapping[str, int], extents: list[int]) -> dict[str, int]:
+    """The size of every name of a pattern: those given, and of each coordinate the one that is left.
+
+    Args:
+        text: the pattern. given: sizes by name. extents: of the coordinates on the left, in their order.
+
+    Raises:
+        Error: two sizes of a coordinate are missing, or they do not divide it.
+
+    >>> sized("i (d e) -> lane (d), item (i e)", {"e": 2}, [16, 32])
+    {'i': 16, 'd': 16, 'e': 2}
+    """
+    groups = re.findall(r"\([^)]*\)|\w+", text.partition("->")[0])
+    if len(groups) != len(extents):
+        raise Error(f"the pattern '{text}' has {len(groups)} coordinates; there are {len(extents)}")
+    found: dict[str, int] = {}
+    for group, extent in zip(groups, extents):
+        names = _WORD.findall(group)
+        missing, product = [name for name in names if name not in given], 1
+        for name in names:
+            product *= given.get(name, 1)
+        if len(missing) > 1 or extent % product or (not missing and product != extent):
+            raise Error(f"the sizes of {group} in '{text}' do not make {extent}: {dict(given)}")
+        found |= {name: given.get(name, extent // product) for name in names}
+    return found
+
+
+_NOT_A_GPU = {
+    "waits": "{title} is not a GPU whose program waits for its matrix instructions",
+    "launch": "launch runs waves of AMD architectures and PTX; {title} has neither",
+    "generate": "kernels are generated in HIP and CUDA; {title} has neither",
+    "assembly": "instructions of {title} are not encoded here: use its own assembler",
+    "chain": "a chain needs instructions that move data between lanes, which are not described for {title}",
+}  # fmt: skip
+_NO_RATES = "no cycles of {title} are in the catalog, so no time can be estimated"
+
+SIMDGROUP = Stated(
+    "simdgroup", (), vendor="apple", grammar="stated", spelling="stated",
+    unsupported_topics={
+        **_NOT_A_GPU,
+        "arithmetic": "Apple does not publish how {title} rounds, so it is not computed here",
+        "waits": "Apple publishes no wait states of {title}",
+        "estimate": _NO_RATES,
+        "memory": "how threadgroup memory of {title} serves accesses is not published",
+    },
+)  # fmt: skip
+AMX = Stated(
+    "amx", (), vendor="intel", grammar="stated", spelling="stated",
+    unsupported_topics={
+        **_NOT_A_GPU,
+        "arithmetic": "the arithmetic of {title} is not modelled here (Intel's manual has its pseudo code)",
+        "estimate": _NO_RATES,
+        "memory": "{title} loads whole tiles by TILELOADD, row by row; no lanes' accesses could conflict",
+    },
+)  # fmt: skip
+SME = Stated(
+    "sme", (), vendor="arm", grammar="stated", spelling="stated",
+    unsupported_topics={
+        **_NOT_A_GPU,
+        "arithmetic": "the arithmetic of {title} is not modelled here (Arm's manual has its pseudo code)",
+        "estimate": _NO_RATES,
+        "memory": "{title} loads vectors and slices of ZA; there are no lanes whose accesses could conflict",
+    },
+)  # fmt: skip
