@@ -128,6 +128,7 @@ class Family(Record):
         blocks: whether its instructions can multiply several blocks, so that every element names its block.
         half_results: whether 16-bit results fill half of a register, which OPSEL[2] chooses.
         mnemonics: how its loads and stores are called: a key of `mmacalc.memory_access.units.NAMES`.
+        layouts_only: whether only its layouts are known here, so that a search over all architectures lists it last.
         opcode_bits: the width of the opcode field; 0 where the instructions have none.
     """
 
@@ -150,6 +151,7 @@ class Family(Record):
     float32: str = "f32"
     blocks: bool = False
     half_results: bool = False
+    layouts_only: bool = False
     opcode_bits: int = 0
     mnemonics: str = ""
 

@@ -90,7 +90,7 @@ _NOT_A_GPU = {
 _NO_RATES = "no cycles of {title} are in the catalog, so no time can be estimated"
 
 SIMDGROUP = Stated(
-    "simdgroup", (), vendor="apple", grammar="stated", spelling="stated",
+    "simdgroup", (), vendor="apple", grammar="stated", spelling="stated", layouts_only=True,
     unsupported_topics={
         **_NOT_A_GPU,
         "arithmetic": "Apple does not publish how {title} rounds, so it is not computed here",
@@ -100,7 +100,7 @@ SIMDGROUP = Stated(
     },
 )  # fmt: skip
 AMX = Stated(
-    "amx", (), vendor="intel", grammar="stated", spelling="stated",
+    "amx", (), vendor="intel", grammar="stated", spelling="stated", layouts_only=True,
     unsupported_topics={
         **_NOT_A_GPU,
         "arithmetic": "the arithmetic of {title} is not modelled here (Intel's manual has its pseudo code)",
@@ -109,7 +109,7 @@ AMX = Stated(
     },
 )  # fmt: skip
 SME = Stated(
-    "sme", (), vendor="arm", grammar="stated", spelling="stated",
+    "sme", (), vendor="arm", grammar="stated", spelling="stated", layouts_only=True,
     unsupported_topics={
         **_NOT_A_GPU,
         "arithmetic": "the arithmetic of {title} is not modelled here (Arm's manual has its pseudo code)",

@@ -53,7 +53,7 @@ class Encoding(Record):
     @property
     def shared(self) -> bool:
         """Whether it is of shared memory."""
-        return self.kind in ("swizzled_shared", "padded_shared", "nvmma_shared", "shared_linear")
+        return self.kind in ("swizzled_shared", "amd_rotating_shared", "padded_shared", "nvmma_shared", "shared_linear")
 
     @property
     def rank(self) -> int:
@@ -298,9 +298,10 @@ def _dot_op(encoding: Encoding, shape: tuple[int, ...]) -> LinearLayout:
 
 
 def _rows(
-    shape: Sequence[int], order: Sequence[int], columns: int, rows: int, phases: Sequence[int]
+    shape: Sequence[int], order: Sequence[int], columns: int, rows: int, phases: Sequence[int], rotating: bool = False
 ) -> Iterator[tuple[int, ...]]:
-    """The bases of the offsets of a tile whose rows are swizzled: columns first, then rows."""
+    """The bases of the offsets of a tile whose rows are swizzled: columns first, then rows. A rotating swizzle begins
+    each run of maxPhase phases with another one."""
     vec, per_phase, most = phases
     fast, slow = order[0], order[1] if len(order) > 1 else None
     for bit in range(columns.bit_length() - 1):
@@ -308,7 +309,9 @@ def _rows(
     if slow is None:
         return
     for bit in range(rows.bit_length() - 1):
-        moved = vec * ((1 << bit) // per_phase % most) % columns
+        run = (1 << bit) // per_phase
+        phase = run % most ^ (run // most % most if rotating else 0)
+        moved = vec * phase % columns
         yield tuple([1 << bit if at == slow else moved if at == fast else 0 for at in range(len(shape))])
 
 
@@ -316,7 +319,7 @@ def _swizzled_shared(encoding: Encoding, shape: tuple[int, ...]) -> LinearLayout
     order = encoding.get("order")
     phases = [encoding.get(name) for name in ("vec", "perPhase", "maxPhase")]
     slow = shape[order[1]] if len(order) > 1 else 1
-    rows = [*_rows(shape, order, shape[order[0]], slow, phases)]
+    rows = [*_rows(shape, order, shape[order[0]], slow, phases, encoding.kind == "amd_rotating_shared")]
     return _fitted({"offset": rows, "block": ()}, shape, order, "offset")
 
 
@@ -374,6 +377,7 @@ KINDS: dict[str, _Kind] = {
     "amd_wmma": _Kind(_amd_wmma, _two),
     "dot_op": _Kind(_dot_op, _two),
     "swizzled_shared": _Kind(_swizzled_shared, lambda one: len(one.get("order"))),
+    "amd_rotating_shared": _Kind(_swizzled_shared, lambda one: len(one.get("order"))),
     "nvmma_shared": _Kind(_nvmma_shared, lambda one: one.get("rank", 2)),
     "padded_shared": _Kind(_padded_shared, _basis_rank),
     "shared_linear": _Kind(_shared_linear, _basis_rank),

@@ -173,7 +173,8 @@ def _pool(
     of those that become it. A name means the same on all targets of NVIDIA: one that does not fit is made once.
     """
     refused: dict[str, set[str]] = {}
-    for target in architectures() if words.arch is None else (words.arch,):
+    every = sorted(architectures(), key=lambda name: entry(name).architecture.family.layouts_only)
+    for target in every if words.arch is None else (words.arch,):
         known = entry(target)
         unfit = refused.setdefault(known.meaning or target, set())
         for inst in _made(known, unfit, names, products) if not words.opcode else _becoming(known, words.opcode):
