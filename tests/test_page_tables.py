@@ -372,11 +372,14 @@ CHAINS = """(questions) => questions.map(([arch, x, y, use, keepK, wave]) => {
 
 def chain_questions(most):
     """Pairs of instructions of every architecture, one for each two layouts, in all uses."""
-    seen, found = set(), []
+    seen, found, refused = set(), [], []
     for arch in architectures():
-        if "chain" in mmacalc.architecture(arch).family.unsupported_topics:
+        family = mmacalc.architecture(arch).family
+        if "chain" in family.unsupported_topics:
             inst = mmacalc.instructions(arch)[0]
-            found.append([arch, inst.name, inst.name, "A", inst.architecture.waves[0]])
+            (refused if family.layouts_only else found).append(
+                [arch, inst.name, inst.name, "A", inst.architecture.waves[0]]
+            )
             continue
         asked = [inst for inst in mmacalc.instructions(arch) if not inst.name.startswith("wmma.")]  # which is refused
         of_product = [inst for inst in asked if {"A", "B", "D"} <= {*inst.operands}]
@@ -401,7 +404,7 @@ def chain_questions(most):
                 if wave == size and key not in seen:
                     seen.add(key)
                     found += [[arch, x.name, y.name, use, wave] for use in (name, f"{name}t")]
-    return random.Random(5).sample(found, min(len(found), most))
+    return random.Random(5).sample(found, min(len(found), most)) + refused
 
 
 @pytest.mark.parametrize("most", [200, pytest.param(100_000, marks=pytest.mark.whole)])

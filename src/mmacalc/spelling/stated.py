@@ -77,6 +77,6 @@ def also(operand: Operand, row: int, col: int) -> str:
 
 
 SPELLING = Spelling(
-    "register", "lane", ("register {0}", "register {0}"), False, NOT_ENCODED, {}, instruction_name, place, lane_texts,
+    "register", "lane", ("r{0}", "r{0}"), False, NOT_ENCODED, {}, instruction_name, place, lane_texts,
     held_place, column_title, also,
 )  # fmt: skip
