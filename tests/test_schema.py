@@ -202,7 +202,7 @@ def test_a_sample_of_every_kind_of_answer_fits_its_schema(query, line, files):
 @sampled("arch", mmacalc.architectures(), 10)
 def test_answers_about_every_architecture_fit_the_schema(arch):
     rng = random.Random(arch)
-    for inst in rng.sample(mmacalc.instructions(arch), 3):
+    for inst in rng.sample(listed := mmacalc.instructions(arch), min(3, len(listed))):
         base = ["-a", arch, "-i", inst.name]
         checked([*base, "-d"])
         for option, name in zip(MATRICES, (MATRIX_NAMES[option] for option in MATRICES)):
