@@ -244,7 +244,9 @@ def test_the_candidates_are_sorted_by_time_and_every_time_is_positive(name):
     for size in (1, 100, 512, 4096):
         seconds = [one.seconds for one in estimate(name, size, size, size, "f16").candidates]
         known = [time for time in seconds if time is not None]
-        assert known == sorted(known)
+        near = [time for time in known if time <= 1.0201 * min(known)]  # among which the shape decides
+        assert known[: len(near)] == near
+        assert known[len(near) :] == sorted(known[len(near) :])
         assert min(known) > 0
         assert seconds[: len(known)] == known
 
@@ -392,3 +394,15 @@ def test_the_architectures_command_names_every_architecture_and_product():
         "name": "MI308X", "aliases": [], "target": None, "compute_units": 80, "clock_ghz": None,
     }  # fmt: skip
     assert len(json.loads(answer(["architectures", "--json"]).out)["architectures"]) == len(mmacalc.architectures())
+
+
+@pytest.mark.parametrize(("name", "width", "first"), [("H100", 8192, "m64n128k16"), ("RTX 4090", 8192, "m16n8k16")])
+def test_the_first_shape_is_one_that_kernels_have(name, width, first):
+    """n216 would take 0.9 % less time than n128, and no swizzle divides its rows; wmma and mma take as long."""
+    best = estimate(name, width, width, width, "f16").candidates[0].instruction.name
+    assert first in best
+    assert not best.startswith("wmma.")
+
+
+def test_a_width_that_is_all_of_n_stays_first():
+    assert "n216" in estimate("H100", 64, 216, 4096, "f16", units=1).candidates[0].instruction.name
