@@ -109,6 +109,7 @@ def _emulated(estimate: Estimate) -> Iterator[str]:
 LEGEND = """\
 cycles each: of one instruction on its matrix unit; useful: without padding; peak: of the fastest there is for these
   formats; A B D: 32-bit registers of a lane; bytes: moved if every instruction loads its A and B from memory
+time: of the matrix units alone; memory, LDS, launch, power and the tile of a workgroup are left out
 """
 
 
