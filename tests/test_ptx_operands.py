@@ -52,6 +52,32 @@ def test_statements_are_taken_or_refused_as_ptxas_does(part: int) -> None:
     assert len(why) > 1000
 
 
+@pytest.mark.parametrize(
+    ("statement", "fine", "wrong"),
+    [
+        ("bar.sync {}", [0, 15], [16, -1]),
+        ("barrier.cta.sync.aligned 1, {}", [32, 1024], [33]),
+        ("bar.red.popc.u32 %u1, {}, %p1", [15], [16]),
+        ("bar.warp.sync {}", [-1, 7], []),
+        ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [S], {}", [32, 512], [0, 16, 48, 1024]),
+        ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %b1, {}", [32, 256], [16, 48]),
+        ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [S], [%d1], {}, [S]", [0, 16], [20]),
+        ("pmevent {}", [0, 15], [16]),
+        ("tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [S], {}", [0, 15], [16]),
+        ("tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [S], {}, 5", [0, 4], [5]),
+        ("applypriority.global.L2::evict_normal [%d1], {}", [128], [64]),
+        ("bfe.u32 %u1, %u2, {}, 4", [0, 255], [256]),
+    ],
+)
+def test_values_of_constants_are_taken_or_refused_as_ptxas_does(
+    statement: str, fine: list[int], wrong: list[int]
+) -> None:
+    """Verdicts of ptxas 13.0."""
+    why = refusals([statement.format(value) for value in (*fine, *wrong)])
+    assert [*why] == [statement.format(value) for value in wrong]
+    assert all("got" in message for message in why.values())
+
+
 def test_a_refusal_says_what_the_opcode_takes_and_what_it_got() -> None:
     statements = {
         "shfl.sync.bfly.b32 %b1, %d2, 1, 31, -1":

@@ -14,6 +14,7 @@ import numpy as np
 from ...base.errors import Error, counted, first_of
 from ...ptx.module import Address, Negated, Number, Pair, Register, Statement, Symbol, Variable, bits_of, is_braced
 from . import arithmetic, grammar
+from .constants import wrong_constant
 from .operation import DTYPES
 from .program import ASKED, ASKING, Program, Step
 from .signatures import fault, operation_kinds, signature
@@ -313,6 +314,8 @@ class Compiler:
     def check(self, kinds: tuple[Kind, ...], statement: Statement) -> None:
         """Refuse operands of other kinds, types or numbers than the opcode has."""
         if wrong := fault(kinds, statement, self.frame.function.registers.get):
+            raise Error(wrong)
+        if wrong := wrong_constant(statement.root, statement.modifiers, statement.operands):
             raise Error(wrong)
 
     # --- operands ---
