@@ -1,4 +1,4 @@
-"""The compiled core of the emulator, where there is one: core.c and rdna.c as a shared library, called through ctypes.
+"""The compiled core of the emulator, where there is one: core.c and those beside it as a library, called by ctypes.
 
     python -m mmacalc.emulator.core          compile it beside this file
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Task", "address", "build", "function", "library"]
 
-VERSION = 4
+VERSION = 5
 HERE = Path(__file__).parent
-SOURCES = (HERE / "core.c", HERE / "rdna.c")
+SOURCES = tuple([HERE / f"{name}.c" for name in ("core", "rdna", "lanes", "shared", "products")])
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 # No contraction into fused multiply-adds: it would change results. Traps are not used, and floor() is faster without.
 FLAGS = ("-O3", "-std=c11", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-fvisibility=hidden")

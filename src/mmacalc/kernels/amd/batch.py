@@ -13,12 +13,14 @@ from .checks import Alignment, Barriers, Bounds, Moves, Products, Races, Unread,
 from .counters import Counters
 from .indexing import relative_key
 from .ordering import GlobalRaces
+from .runs import Run, RunningWaves
 from .state import ACCUMULATORS, GPR_INDEX, M0, Group
 from .undefined import Uninitialised
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
+    from typing import Any
 
     from ...asm.decoded import DecodedInstruction
     from ...base.arrays import Array
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from ..device.launch import Dim3
     from ..device.memory import GlobalMemory
     from ..device.observer import Observer
-    from ..device.shared import PrivateMemory, SharedMemory
+    from ..device.shared import PrivateMemory, SharedMemory, Written
     from ..device.traffic import BankCounter
     from .checks import LocalAccess
     from .counters import Landing
@@ -96,6 +98,9 @@ class Batch:
         self.observers: tuple[Observer, ...] = ()
         self._unwaited: dict[int, list[tuple[int, Landing]]] = {}
         self._rows: Array = np.zeros(0, np.int64)  # the waves whose block runs
+        self._room: Array = np.empty(2 * registers.waves * registers.lanes, np.uint32)
+        self._running: RunningWaves | None = None
+        self.prepared: dict[Hashable, Any] = {}  # for the core, by what it is for
         self.running: Step
 
     def accessed(self, event: LocalAccess) -> None:
@@ -129,6 +134,8 @@ class Batch:
             if len(self._rows):
                 self.registers.pc[self._rows] = self.running.instruction.address
             raise KeyboardInterrupt(f"interrupted after {self._places()}") from None
+        finally:
+            self.program.settle()
 
     def _run(self, tick: Callable[[], None]) -> None:
         registers, waves = self.registers, self.waves
@@ -148,14 +155,37 @@ class Batch:
                 self._release()
 
     def _run_block(self, address: int, group: Group) -> None:
-        block = self.program.block(address)
+        block, parts = self.program.block(address)
         last = block[-1].instruction
         self.registers.pc[group.rows], self._rows = last.address + last.size, group.numbers()
-        for step in block:
-            if self.tally.executed >= self.limit:
-                self.registers.pc[group.rows] = step.instruction.address
-                raise Stop(f"the launch is at its limit, stopped after {self._places()}")
-            self.execute(step, group)
+        alone = self.trace is None and not self.observers
+        for part in parts:
+            if not isinstance(part, Run):
+                self._step(part, group)
+            elif alone and self._run_fits(part, group) and part.possible(group):
+                self.running = part.steps[-1]
+                self.steps += len(part.steps)
+                self.tally.executed += len(part.steps) * group.count
+                part.carry_out(group)
+            else:
+                for step in part.steps:
+                    self._step(step, group)
+
+    def _run_fits(self, run: Run, group: Group) -> bool:
+        return self.tally.executed + len(run.steps) * group.count <= self.limit
+
+    def _step(self, step: Step, group: Group) -> None:
+        if self.tally.executed >= self.limit:
+            self.registers.pc[group.rows] = step.instruction.address
+            raise Stop(f"the launch is at its limit, stopped after {self._places()}")
+        self.execute(step, group)
+
+    def running_waves(self, group: Group) -> int:
+        """The address of what the core knows of a group."""
+        found = self._running
+        if found is None or len(found.rows) != group.count or not (found.rows == group.numbers()).all():
+            found = self._running = RunningWaves(group, self._room)
+        return found.address
 
     def _places(self) -> str:
         """How many instructions were executed, and where the waves are that have not ended."""
@@ -244,7 +274,8 @@ class Batch:
         if released:
             self.barriers.met(released)
         for workgroup in released:
-            self.lds.barrier(workgroup, self._unwaited.pop(workgroup, ()))
+            unwaited: list[tuple[Hashable, Written]] = [*self._unwaited.pop(workgroup, ())]
+            self.lds.barrier(workgroup, unwaited)
         if not released:
             row = int(np.flatnonzero(self.waves.waiting)[0])
             raise Error(

@@ -13,6 +13,7 @@ import numpy as np
 from ...asm.decoder import text
 from ...base.errors import counted
 from ...base.records import TupleRecord
+from ...emulator.core import address as core_address
 from ...hazards.lint import SCHED_MODE
 from ...hazards.recognizer import recognizer_for
 from ...hazards.register_use import entry_of
@@ -77,7 +78,8 @@ class Moves:
     def __init__(self, tally: Tally, banks: BankCounter | None) -> None:
         self.tally, self.banks = tally, banks
         self._places: dict[int, str] = {}
-        self._patterns: dict[tuple[int, bytes], list[tuple[list[Cost], int]]] = {}
+        self._patterns: dict[tuple[tuple[int, str], bytes], list[tuple[list[Cost], int]]] = {}
+        self._known: dict[tuple[int, int, str], list[tuple[list[Cost], int]]] = {}
 
     def moved(self, access: Access, elements: int, local: bool = False) -> None:
         """Count bytes moved."""
@@ -95,8 +97,43 @@ class Moves:
         if access.action not in ("load", "store"):
             self.tally.atomics += group.count
             return
-        if self.banks is None or access.size > 16:
-            return
+        if self.banks is not None and access.size <= 16:
+            self._enter(event, self._found(event, self.banks), self.banks)
+
+    def costs(self, event: LocalAccess, pattern: int) -> list[tuple[list[int], int, int, int]]:
+        """The counts to which a load or a store adds, and what: it is not entered. pattern: a number for its addresses.
+
+        What a pattern costs does not depend on the instruction.
+        """
+        banks = self.banks
+        if banks is None:
+            return []
+        key = pattern, event.access.size, event.kind
+        if key not in self._known:
+            if len(self._known) >= KNOWN:
+                self._known.clear()
+            self._known[key] = self._found(event, banks)
+        return self._enter(event, self._known[key], banks, 0)
+
+    def _enter(
+        self, event: LocalAccess, found: list[tuple[list[Cost], int]], banks: BankCounter, times: int = 1
+    ) -> list[tuple[list[int], int, int, int]]:
+        """Add what some waves' accesses cost to the instruction's sites, so many times; gives what is added."""
+        at = event.instruction.address
+        if at not in self._places:
+            self._places[at] = f"{at:#x}: {self.tally.describe(event.instruction)}"
+        added = []
+        for costs, count in found:
+            sites = banks.sites_of(costs, event.kind, self._places[at])
+            added += [(site, count, count * cycles, count * ideal) for site, (_, cycles, ideal) in zip(sites, costs)]
+        for site, *more in added:
+            site[:] = [before + times * one for before, one in zip(site, more)]
+        return added
+
+    def _found(self, event: LocalAccess, banks: BankCounter) -> list[tuple[list[Cost], int]]:
+        """What the accesses of some waves cost, and how many cost that: known where a loop comes back with the same
+        table of addresses."""
+        group, access = event.group, event.access
         if group.mask is None:
             table = event.lanes.addresses.reshape(group.count, group.lanes)
             low = table.min(axis=1, keepdims=True)
@@ -106,27 +143,19 @@ class Moves:
             table[group.mask] = event.lanes.addresses
             low = np.where(table < 0, 1 << 40, table).min(axis=1, keepdims=True)
             table = np.where(table < 0, -1, table - low // PERIOD * PERIOD)
-        self._count(event, table, self.banks)
-
-    def _count(self, event: LocalAccess, table: Array, banks: BankCounter) -> None:
-        """Count the accesses of some waves: what each costs is known where a loop comes back with the same table."""
-        instruction = event.instruction
-        at, raw = instruction.address, table.tobytes()
-        if at not in self._places:
-            self._places[at] = f"{at:#x}: {self.tally.describe(instruction)}"
-        found = self._patterns.get((at, raw))
+        key, raw = (access.size, event.kind), table.tobytes()
+        found = self._patterns.get((key, raw))
         if found is None:
             each = table.strides[0]
             times = Counter([raw[first : first + each] for first in range(0, len(raw), each)])
             found = [
-                (banks.costs(np.frombuffer(pattern, np.int64)[:, None], event.access.size, event.kind), count)
+                (banks.costs(np.frombuffer(pattern, np.int64)[:, None], access.size, event.kind), count)
                 for pattern, count in times.items()
             ]
             if len(self._patterns) >= KNOWN:
                 self._patterns.clear()
-            self._patterns[at, raw] = found
-        for costs, count in found:
-            banks.enter(costs, event.kind, self._places[at], count)
+            self._patterns[key, raw] = found
+        return found
 
 
 class Products:
@@ -471,8 +500,12 @@ class Unread:
     def __init__(self, size: int) -> None:
         self.size = size
         self._read: Array = np.zeros(-(-size // 16) * 16, np.uint8)
-        self._writer: Array = np.full(len(self._read), -1, np.int64)
+        self._writer: Array = np.full(len(self._read), -1, np.int32)
         self._known: set[tuple[int, int]] = set()
+
+    def places(self) -> tuple[int, int]:
+        """Where the core enters accesses: which bytes are read, and who has written them."""
+        return core_address(self._read), core_address(self._writer)
 
     def accessed(self, event: LocalAccess) -> None:
         """Enter an access; one of the same addresses by the same instruction again is known."""

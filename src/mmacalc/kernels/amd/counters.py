@@ -43,15 +43,42 @@ class Landing:
     """What an access writes into LDS: `size` bytes at each of some offsets, by these waves of the batch; numbers: of
     the waves in their workgroups, from 1."""
 
-    __slots__ = ("_order", "numbers", "offsets", "size", "waves")
-    numbers: Array
+    __slots__ = ("_group", "_numbers", "_order", "_waves", "offsets", "size")
     offsets: Array
     size: int
-    waves: Array
 
     def __init__(self, offsets: Array, size: int, waves: Array, numbers: Array) -> None:
-        self.offsets, self.size, self.waves, self.numbers = offsets, size, waves, numbers
+        self.offsets, self.size = offsets, size
+        self._waves: Array | None = waves
+        self._numbers: Array | None = numbers
+        self._group: tuple[Rows, Array | None, int, Array] | None = None
         self._order: Array | None = None
+
+    @classmethod
+    def of_group(cls, offsets: Array, size: int, group: Group, wave_in_group: Array) -> Landing:
+        """What the active lanes of a group write; whose is which is found out when somebody asks."""
+        found = cls.__new__(cls)
+        found.offsets, found.size, found._order, found._waves, found._numbers = offsets, size, None, None, None
+        found._group = group.rows, group.mask, group.lanes, wave_in_group
+        return found
+
+    @property
+    def waves(self) -> Array:
+        """Of each access the wave, a row of the batch."""
+        if self._waves is None and self._group is not None:
+            rows, mask, lanes, whole = self._group
+            mine = np.arange(len(whole))[rows]
+            self._waves = np.repeat(mine, lanes) if mask is None else mine[np.nonzero(mask)[0]]
+        assert self._waves is not None
+        return self._waves
+
+    @property
+    def numbers(self) -> Array:
+        """Of each access the wave's number in its workgroup, from 1."""
+        if self._numbers is None and self._group is not None:
+            self._numbers = self._group[3][self.waves] + 1
+        assert self._numbers is not None
+        return self._numbers
 
     def meets(self, offsets: Array, size: int, waves: Array) -> Array:
         """Which accesses of some waves touch what they write themselves."""

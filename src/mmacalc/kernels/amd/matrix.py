@@ -6,6 +6,8 @@ import numpy as np
 
 from ...asm.decoded import ConstantOperand
 from .modifiers import modifiers_of
+from .products import WaveProduct
+from .state import Group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from ...base.arrays import Array
     from ...model import Instruction
     from .operands import Operand
-    from .state import Group
     from .target import MachineTarget
 
 __all__ = ["fields_of", "matrix_step"]
@@ -71,8 +72,19 @@ def matrix_step(instruction: DecodedInstruction, inst: Instruction, target: Mach
     key = (inst, tuple(sorted(fields.items())))
     options: dict[str, Any] = {"clamp": clamp, "wave": target.wave, **fields}
     prepared = inst.executor(**options)
+    product = None
+    if not (inst.sparse or inst.scaled or clamp):
+        product = WaveProduct.of(prepared.execution, {"A": a, "B": b, "C": c, "D": destination})
 
     def run(group: Group) -> None:
+        waves = group
+        if product is not None and (left := product.carry_out(group)) is not None:
+            waves = Group(group.registers, group.batch, group.numbers()[left])
+        if product is None or waves is not group:
+            computed(waves)
+        group.batch.products.issued(group, instruction, key)
+
+    def computed(group: Group) -> None:
         files = {name: read(group) for name, read in reads.items()}
         files["d"] = reads["c"](group) if c is destination else _registers(destination, destination[2])(group)
         first, second, third = (files.pop(name) for name in "abc")
@@ -80,7 +92,6 @@ def matrix_step(instruction: DecodedInstruction, inst: Instruction, target: Mach
         file = group.a if destination.file == "a" else group.v
         for number in range(destination[2]):
             file[destination[1] + number, group.rows] = d[..., number, :]
-        group.batch.products.issued(group, instruction, key)
 
     return run
 

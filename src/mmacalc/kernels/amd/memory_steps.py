@@ -9,6 +9,7 @@ from ...base.errors import Error
 from ...memory_access.transpose_loads import transpose_loads
 from ..device.memory import Outside, gathered, scattered
 from .checks import LocalAccess
+from .local_access import LocalMove
 from .memory import (
     Access,
     ActiveLanes,
@@ -254,18 +255,27 @@ def ds_step(instruction: DecodedInstruction, access: Access) -> Callable[[Group]
     else:
         starts = [offset_of(instruction)]
 
+    both = access.pair > 0 and access.action == "store"
+    operands = [instruction.sources[1 + number] if both else data for number in range(len(starts))]
+    loaded = access.size // 4 if access.pair and not both else 0
+    moves = [
+        LocalMove.of(instruction, access, start, operand, number * loaded)
+        for number, (start, operand) in enumerate(zip(starts, operands))
+    ]
+
     def run(group: Group) -> None:
-        base = address(group).astype(np.int64)
         results = []
-        for number, start in enumerate(starts):
+        for number, (start, move) in enumerate(zip(starts, moves)):
+            if move is not None and move.carry_out(group):
+                continue
+            base = address(group).astype(np.int64)
             lanes = ActiveLanes(group, base + start & 0xFFFFFFFF, access.size)  # the sum has 32 bits
-            operand = instruction.sources[1 + number] if access.pair and access.action == "store" else data
-            words = lds_access(group, lanes, instruction, access, operand, delayed=access.pair > 0)
-            results.append((lanes, words))
+            words = lds_access(group, lanes, instruction, access, operands[number], delayed=access.pair > 0)
+            results.append((number, lanes, words))
         if access.pair and access.action == "load":  # both are read before either register is written
-            for number, (lanes, words) in enumerate(results):
+            for number, lanes, words in results:
                 if words is not None:
-                    load_registers(group, lanes, instruction, access, words, number * (access.size // 4))
+                    load_registers(group, lanes, instruction, access, words, number * loaded)
 
     return run
 

@@ -19,6 +19,7 @@ from .modifiers import Modifiers, masked, modifiers_of
 from .narrow_formats import is_scaled, is_stochastic, scaled, stochastic
 from .operands import numbers_of
 from .operations.packed import DOTS, MIXED, PACKED
+from .runs import Run, operations_of, planned
 from .state import EXEC, M0, SCALARS, SCC, VCC
 from .target import UNKNOWN
 from .undefined import is_equality, lane_words, moves_bits, packed_halves, read_bits
@@ -59,15 +60,17 @@ class Step:
     "arithmetic", "cross", "lane", "matrix", "memory", "control". access: of a memory instruction. count: of which
     counters (see `counters`), or "". relative: whether M0 chooses its registers; indexable: whether it does in the
     mode of gfx9. bitwise: whether it moves bits (see `undefined`); bits: those of a source that it reads. places: the
-    registers of each source; lane_masks: the scalar registers that it reads as masks of lanes, and the word that each
-    is; lane_results: those that it writes. equality: whether it tells if integers are equal. halves: of a packed one
-    (see `undefined.packed_halves`). vector: whether MODE can skip it.
+    registers of each source; operations: of the core (see `runs`), None if it has none; lane_masks: the scalar
+    registers that it reads as masks of lanes, and the word that each is; lane_results: those that it writes.
+    equality: whether it tells if integers are equal. halves: of a packed one (see `undefined.packed_halves`).
+    vector: whether MODE can skip it.
     """
 
     __slots__ = (
         "access", "addresses", "count", "executed", "instruction", "kind", "matrix", "reads", "run", "touched",
         "writes", "low", "low_reads", "uses", "relative", "indexable", "writes_lds",
-        "bitwise", "bits", "equality", "halves", "lane_masks", "lane_results", "places", "vector",
+        "bitwise", "bits", "equality", "halves", "lane_masks", "lane_results", "operations", "places", "vector",
+        "_target",
     )  # fmt: skip
     instruction: DecodedInstruction
     run: Callable[[Group], None]
@@ -98,7 +101,11 @@ class Step:
         self.writes: frozenset[int] = frozenset()
         self.addresses: frozenset[int] = frozenset()
         self.relative = is_relative(instruction.name)
-        self.kind, self.run = ("arithmetic", _nothing) if self.relative else self._compiled(target)
+        self._target, self.operations = target, None if self.relative else operations_of(instruction, target)
+        if self.operations is not None:
+            self.kind, self.run = "lane" if instruction.name in LANE_READS else "arithmetic", self._run_later
+        else:
+            self.kind, self.run = ("arithmetic", _nothing) if self.relative else self._compiled(target)
         self.indexable = self.kind in ("arithmetic", "lane") and instruction.name.startswith("v_")
         halves = [instruction, *([instruction.second] if instruction.second is not None else [])]
         for half in halves:
@@ -128,6 +135,19 @@ class Step:
         self.bits = read_bits(instruction.name, instruction.modifiers) if self.kind == "arithmetic" else 0xFFFFFFFF
         self.low, self.low_reads = _low_half(instruction)
         self.halves = packed_halves(instruction) if self.kind == "arithmetic" else None
+
+    def _run_later(self, group: Group) -> None:
+        """Carry it out by itself, which most of those that the core can carry out never are: compile it now."""
+        self.run = self._compiled(self._target)[1]
+        self.run(group)
+
+    def part(self, half: int) -> Callable[[Group], None]:
+        """The function of one half of a dual instruction, or of the whole of another."""
+        first, second = self.instruction, self.instruction.second
+        if second is None:
+            return self.run
+        compute, store = _parts(first._replace(second=None) if half == 0 else second, self._target)
+        return lambda group: store(group, compute(group))
 
     def _memory(self, target: MachineTarget) -> None:
         access = self.access
@@ -328,7 +348,7 @@ class Program:
         goals = [int(one.modifiers["target"]) for one in self.instructions.values() if "target" in one.modifiers]
         self._leaders = frozenset(goals)
         self.steps: dict[int, Step] = {}
-        self._blocks: dict[int, tuple[Step, ...]] = {}
+        self._blocks: dict[int, tuple[tuple[Step, ...], tuple[Step | Run, ...]]] = {}
         self._others: dict[tuple[int, Any, int], Step] = {}
         self._missing: dict[int, tuple[list[MissingStates], str]] = {}
         self.indexes = any(one.name in INDEX_MODE or is_relative(one.name) for one in self.instructions.values())
@@ -360,8 +380,8 @@ class Program:
             found.instruction = step.instruction
         return self._others[place]
 
-    def block(self, address: int) -> tuple[Step, ...]:
-        """The instructions from an address to the next branch, barrier or branch target."""
+    def block(self, address: int) -> tuple[tuple[Step, ...], tuple[Step | Run, ...]]:
+        """The instructions from an address to the next branch, barrier or branch target: each, and as runs."""
         if address not in self._blocks:
             steps = [self.step(address)]
             while steps[-1].instruction.name not in ENDS_BLOCK:
@@ -369,8 +389,15 @@ class Program:
                 if following in self._leaders:
                     break
                 steps.append(self.step(following))
-            self._blocks[address] = tuple(steps)
+            self._blocks[address] = tuple(steps), planned(steps)
         return self._blocks[address]
+
+    def settle(self) -> None:
+        """Enter how often the instructions of runs were executed."""
+        for _, parts in self._blocks.values():
+            for part in parts:
+                if isinstance(part, Run):
+                    part.settle()
 
     def missing_states(self, target: str, listed: list[DecodedInstruction]) -> tuple[list[MissingStates], str]:
         """Where the instructions of a kernel lack wait states, or why that cannot be told; remembered for it."""

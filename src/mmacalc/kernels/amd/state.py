@@ -64,15 +64,17 @@ FP16_OVERFLOW = 1 << 23
 class Mode:
     """How floats are computed: rounding of f32, and of f16 and f64 (0: nearest even, 1: up, 2: down, 3: to zero),
     subnormal f32, and f16 and f64, as zero (on reading, on writing), whether CLAMP makes 0 of NaN, IEEE, and whether
-    vector instructions are skipped. Of the kernel descriptor, or set by s_setreg, s_round_mode, s_denorm_mode."""
+    vector instructions are skipped. Of the kernel descriptor, or set by s_setreg, s_round_mode, s_denorm_mode. usual:
+    whether all rounding is to nearest even, and subnormal numbers are kept."""
 
-    __slots__ = ("bits", "clamps_nan", "clamps_overflow", "flush", "high_bits", "ieee", "rounding", "skips")
+    __slots__ = ("bits", "clamps_nan", "clamps_overflow", "flush", "high_bits", "ieee", "rounding", "skips", "usual")
     bits: int
     high_bits: int
     clamps_nan: bool
     clamps_overflow: bool
     ieee: bool
     skips: bool
+    usual: bool
     flush: dict[str, tuple[bool, bool]]
     rounding: dict[str, int]
 
@@ -85,6 +87,7 @@ class Mode:
         # 0: both are zero, 1: inputs are kept, 2: outputs are kept, 3: both are.
         flags = [(not field & 1, not field & 2) for field in (single, double)]
         self.flush = {"f32": flags[0], "f16": flags[1], "f64": flags[1]}
+        self.usual = bits & 0xFF == 0xF0
 
 
 @lru_cache(maxsize=64)

@@ -71,12 +71,22 @@ class _Layer:
 class RaceShadow:
     """For each byte of shared memory and each kind of access, two different waves that made it: a third is not needed.
 
-    size: bytes of shared memory, of all workgroups that it is for; a multiple of 16.
+    size: bytes of shared memory, of all workgroups that it is for; a multiple of 16. version: changes when there is a
+    layer more.
     """
 
+    size: int
+    version: int
+
     def __init__(self, size: int) -> None:
-        self.size = size
+        self.size, self.version = size, 0
         self._layers: dict[str, list[_Layer]] = {}  # of the kinds that there were
+
+    def layers_of(self, kind: str, make: bool = True) -> list[_Layer]:
+        """The layers of a kind of access: both, or if not `make` those that there are."""
+        if make:
+            self._layer(kind, 1)
+        return self._layers.get(kind, [])
 
     def barrier(self, part: slice = slice(None)) -> None:
         """Waves have met that share these bytes: what they did before cannot race with what they do next."""
@@ -133,6 +143,7 @@ class RaceShadow:
         layers = self._layers.setdefault(kind, [])
         while len(layers) <= number:
             layers.append(_Layer(self.size))
+            self.version += 1
         return layers[number]
 
     def _enter(self, kind: str, offsets: Array, unit: int, own: tuple[Array, int]) -> bool:

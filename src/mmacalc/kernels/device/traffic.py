@@ -134,9 +134,12 @@ class BankCounter:
 
     def enter(self, costs: list[Cost], access: str, place: str, times: int = 1) -> None:
         """Enter what `costs` gives for a statement that `times` waves carry out."""
-        for width, cycles, ideal in costs:
-            counted = self._sites.setdefault((place, access, width), [0, 0, 0])
-            counted[:] = [counted[0] + times, counted[1] + times * cycles, counted[2] + times * ideal]
+        for site, (_, cycles, ideal) in zip(self.sites_of(costs, access, place), costs):
+            site[:] = [site[0] + times, site[1] + times * cycles, site[2] + times * ideal]
+
+    def sites_of(self, costs: list[Cost], access: str, place: str) -> list[list[int]]:
+        """The counts that `costs` of a statement are added to: accesses, cycles, ideal cycles."""
+        return [self._sites.setdefault((place, access, width), [0, 0, 0]) for width, _, _ in costs]
 
     def _cost(self, lanes: Array, width: int, access: str) -> tuple[int, int]:
         start = int(lanes[lanes >= 0].min()) // PERIOD * PERIOD
