@@ -87,6 +87,7 @@ def modifiers_for(name, kinds, generation, packed_floats):
     yield always
     if packed_floats:
         yield {**always, "neg_lo": 2, "neg_hi": 2}
+        yield {"op_sel": 1, "op_sel_hi": 1, "neg_lo": 1, "neg_hi": 1}
         return
     if name.startswith("s_") or any(kind in WIDE for kind in kinds):
         return

@@ -18,6 +18,7 @@ typedef struct {
     uint32_t low[3], high[3];            /* of constants */
     uint32_t shift[3], keep[3], flip[3]; /* a word of a source is (word >> shift & keep) ^ flip */
     uint32_t old, up;                    /* a result is word << up, and the bits `old` of the register stay */
+    int32_t parts;                       /* of a pair for two floats, by source, which word each result takes (2 bits) */
     int32_t moves;                       /* whether source 0 comes from other lanes: */
     int32_t zeros, inactive;             /* 0 where there is none, from inactive lanes too */
     uint64_t there, allowed;             /* which lanes have a source, and which are written */
@@ -321,13 +322,14 @@ INLINE int vector(const Waves *w, const Operation *op, int64_t wave, uint64_t ex
     const uint64_t mask = written(op, exec, L);
     if (code >= OP_lshl_add_u64 && code <= OP_pk_fma_f32) { /* pairs */
         const uint32_t *x, *y, *z, *xh, *yh, *zh;
+        const int p = code >= OP_pk_add_f32 ? op->parts : 0x2A;
         const int one = code == OP_mad_u64_u32, shift = code >= OP_lshlrev_b64 && code <= OP_ashrrev_i64;
-        x = words(w, op, 0, 0, wave, exec, m0, L);
-        xh = one || shift ? x : words(w, op, 0, 1, wave, exec, m1, L);
-        y = code == OP_mov_b64 ? x : words(w, op, 1, 0, wave, exec, m2, L);
-        yh = one || code == OP_lshl_add_u64 || code == OP_mov_b64 ? y : words(w, op, 1, 1, wave, exec, m3, L);
-        z = one || code == OP_lshl_add_u64 || code == OP_pk_fma_f32 ? words(w, op, 2, 0, wave, exec, m4, L) : y;
-        zh = one || code == OP_lshl_add_u64 || code == OP_pk_fma_f32 ? words(w, op, 2, 1, wave, exec, m5, L) : y;
+        x = words(w, op, 0, p & 1, wave, exec, m0, L);
+        xh = one || shift ? x : words(w, op, 0, p >> 1 & 1, wave, exec, m1, L);
+        y = code == OP_mov_b64 ? x : words(w, op, 1, p >> 2 & 1, wave, exec, m2, L);
+        yh = one || code == OP_lshl_add_u64 || code == OP_mov_b64 ? y : words(w, op, 1, p >> 3 & 1, wave, exec, m3, L);
+        z = one || code == OP_lshl_add_u64 || code == OP_pk_fma_f32 ? words(w, op, 2, p >> 4 & 1, wave, exec, m4, L) : y;
+        zh = one || code == OP_lshl_add_u64 || code == OP_pk_fma_f32 ? words(w, op, 2, p >> 5 & 1, wave, exec, m5, L) : y;
         switch (code) {
         WIDE(lshl_add_u64, (p << (y[j] & 7)) + s) WIDE(lshlrev_b64, q << (x[j] & 63)) WIDE(lshrrev_b64, q >> (x[j] & 63))
         WIDE(ashrrev_i64, (uint64_t)((int64_t)q >> (x[j] & 63))) WIDE(add_u64, p + q) WIDE(mov_b64, p)

@@ -118,7 +118,7 @@ class Moves:
     def _enter(
         self, event: LocalAccess, found: list[tuple[list[Cost], int]], banks: BankCounter, times: int = 1
     ) -> list[tuple[list[int], int, int, int]]:
-        """Add what some waves' accesses cost to the instruction's sites, so many times; gives what is added."""
+        """Add what some waves' accesses cost to the instruction's sites, `times` times; gives what is added."""
         at = event.instruction.address
         if at not in self._places:
             self._places[at] = f"{at:#x}: {self.tally.describe(event.instruction)}"

@@ -46,7 +46,7 @@ class _Operation(ctypes.Structure):
         ("source", ctypes.c_int32 * 3),
         *((name, ctypes.c_uint32 * 3) for name in ("low", "high", "shift", "keep", "flip")),
         ("old", ctypes.c_uint32), ("up", ctypes.c_uint32),
-        *((name, ctypes.c_int32) for name in ("moves", "zeros", "inactive")),
+        *((name, ctypes.c_int32) for name in ("parts", "moves", "zeros", "inactive")),
         ("there", ctypes.c_uint64), ("allowed", ctypes.c_uint64), ("from_", ctypes.c_uint8 * 64),
     ]  # fmt: skip
 
@@ -226,7 +226,7 @@ def _source(made: _Operation, place: int, operand: Operand, wide: bool = False) 
 
 
 def _scalar_place(operand: RegisterOperand) -> int | None:
-    """The row of a scalar result; None of EXEC, and of what is no scalar register."""
+    """The row of a scalar result; None of EXEC, and of other registers."""
     if operand.file == "null":
         return _NONE
     if operand.file not in ROWS or operand.file in ("exec", "execz", "vccz"):
@@ -282,8 +282,6 @@ def _vector(
         pairs = pairs or (name.startswith("pk_") and name.endswith("_f32")) or (name == "lshl_add_u64" and place != 1)
         if place >= 3 or not _source(made, place, operand, pairs and not _is_mask(name, place)):
             return False
-        if pairs and isinstance(operand, ConstantOperand) and name.startswith("pk_"):
-            return False  # which half of a constant each result takes is OP_SEL's matter
     if name == "writelane":
         made.destination = _VECTOR | destinations[0][1]
         return destinations[0].file == "v" and made.source[0] >> 16 >= 2 and made.source[1] >> 16 >= 2
@@ -323,10 +321,12 @@ def _parts(
 ) -> bool:
     """Halves of registers: those that 16-bit operands, OP_SEL and SDWA without a sign name."""
     if name.startswith("pk_") and name.endswith("_f32"):
-        count = len(instruction.sources)
-        high = (1 << count) - 1
-        if modifiers.pop("op_sel", 0) or int(modifiers.pop("op_sel_hi", high)) & high != high:
+        low, high = int(modifiers.pop("op_sel", 0)), int(modifiers.pop("op_sel_hi", 0))
+        if low >> len(instruction.sources) or high >> len(instruction.sources):
             return False
+        for place, operand in enumerate(instruction.sources):
+            if isinstance(operand, RegisterOperand):  # of a constant both take the low word
+                made.parts |= (low >> place & 1 | (high >> place & 1) << 1) << 2 * place
     if not all(_part(made, name, instruction, modifiers, place) for place in range(len(instruction.sources))):
         return False
     if "dst_sel" in instruction.modifiers:
@@ -413,11 +413,12 @@ class Run:
     """Instructions of a block that follow each other and that the core carries out.
 
     steps: they. count: of operations. writes: the registers that they write; needs: those that they read before, or
-    without having written them in every lane; touched: all. executed: by how many waves, since the last `settle`.
+    without having written them in every lane; touched: all. floats, crosses: whether one
+    computes floats, or reads other lanes. executed: by how many waves, since the last `settle`.
     """
 
-    __slots__ = ("_address", "_operations", "_owners", "count", "executed", "floats", "needs", "reads", "steps",
-                 "touched", "writes")  # fmt: skip
+    __slots__ = ("_address", "_operations", "_owners", "count", "crosses", "executed", "floats", "needs", "reads",
+                 "steps", "touched", "writes")  # fmt: skip
     executed: int
 
     def __init__(self, steps: Sequence[Step]) -> None:
@@ -437,6 +438,7 @@ class Run:
         self.touched = self.writes.union(*[step.touched for step in steps])
         core = _core()
         names = list(core[1]) if core else []
+        self.crosses = any(step.kind == "lane" for step in steps)
         self.floats = any(_FLOATING.search(names[one.code]) for one, _, _ in flat)
 
     def possible(self, group: Group) -> bool:
@@ -450,8 +452,9 @@ class Run:
         translations = counters.translations
         if translations is not None and translations.pending and not translations.read.isdisjoint(self.writes):
             return False
-        whole = group.mask is None and group.count == registers.waves
-        return registers.clean.issuperset(self.needs if whole else self.reads)
+        missing = (self.needs if group.mask is None else self.reads) - registers.clean
+        # Others may be defined in the waves that run; lanes are also read where they are inactive.
+        return not missing or (not self.crosses and group.tainted(missing)[0] is None)
 
     def carry_out(self, group: Group) -> None:
         """Execute the run in a group of waves."""
