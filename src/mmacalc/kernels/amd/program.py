@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ...model import Instruction
     from .memory import Access
     from .modifiers import Compute, Store
+    from .runs import Operation
     from .state import Group
     from .target import MachineTarget
     from .undefined import Half
@@ -84,6 +85,7 @@ class Step:
     bitwise: bool
     equality: bool
     halves: tuple[Half, Half] | None
+    operations: tuple[Operation, ...] | None
     bits: int
     lane_masks: dict[int, int]
     lane_results: dict[int, int]

@@ -31,15 +31,34 @@ if TYPE_CHECKING:
     from .state import Group
     from .target import MachineTarget
 
-__all__ = ["Run", "RunningWaves", "operations_of", "planned"]
+__all__ = ["Operation", "Run", "RunningWaves", "operations_of", "planned"]
 
 _VECTOR, _ACCUMULATOR, _SCALAR, _CONSTANT = (kind << 16 for kind in range(4))
 _NONE = -1
 _ALL = 0xFFFFFFFF
 
 
-class _Operation(ctypes.Structure):
+class Operation(ctypes.Structure):
     """The struct Operation of lanes.c."""
+
+    code: int
+    destination: int
+    second: int
+    source: Any
+    low: Any
+    high: Any
+    shift: Any
+    keep: Any
+    flip: Any
+    old: int
+    up: int
+    parts: int
+    moves: int
+    zeros: int
+    inactive: int
+    there: int
+    allowed: int
+    from_: Any
 
     _fields_ = [
         ("code", ctypes.c_int32), ("destination", ctypes.c_int32), ("second", ctypes.c_int32),
@@ -161,7 +180,7 @@ def _code_name(name: str) -> str | None:
     return None
 
 
-def operations_of(instruction: DecodedInstruction, target: MachineTarget) -> tuple[_Operation, ...] | None:
+def operations_of(instruction: DecodedInstruction, target: MachineTarget) -> tuple[Operation, ...] | None:
     """The operations that an instruction is; None if the core has none for it, or not with its modifiers.
 
     Of both halves of a dual one, if the second reads nothing that the first writes.
@@ -189,11 +208,11 @@ def _registers(operand: Any) -> Iterable[tuple[str, int]]:
     return ()
 
 
-def _operation(instruction: DecodedInstruction, target: MachineTarget, codes: dict[str, int]) -> _Operation | None:
+def _operation(instruction: DecodedInstruction, target: MachineTarget, codes: dict[str, int]) -> Operation | None:
     name = _code_name(instruction.name)
     if name is None or name not in codes:
         return None
-    made = _Operation(code=codes[name], destination=_NONE, second=_NONE, allowed=(1 << 64) - 1)
+    made = Operation(code=codes[name], destination=_NONE, second=_NONE, allowed=(1 << 64) - 1)
     made.source[:] = [_NONE] * 3
     made.keep[:] = [_ALL] * 3
     modifiers = {key: value for key, value in instruction.modifiers.items() if value and key not in HINTS}
@@ -207,7 +226,7 @@ def _operation(instruction: DecodedInstruction, target: MachineTarget, codes: di
 # --- operands ---
 
 
-def _source(made: _Operation, place: int, operand: Operand, wide: bool = False) -> bool:
+def _source(made: Operation, place: int, operand: Operand, wide: bool = False) -> bool:
     """Enter a source; whether the core can read it."""
     if isinstance(operand, ConstantOperand):
         made.source[place] = _CONSTANT
@@ -234,7 +253,7 @@ def _scalar_place(operand: RegisterOperand) -> int | None:
     return ROWS[operand.file] + operand[1]
 
 
-def _scalar(made: _Operation, name: str, instruction: DecodedInstruction, modifiers: dict[str, Any]) -> bool:
+def _scalar(made: Operation, name: str, instruction: DecodedInstruction, modifiers: dict[str, Any]) -> bool:
     raw = modifiers.pop("simm16", None)
     if "simm16" in instruction.modifiers and instruction.name.startswith(("s_movk", "s_addk", "s_mulk", "s_cmpk")):
         raw = int(instruction.modifiers["simm16"])
@@ -264,7 +283,7 @@ def _scalar(made: _Operation, name: str, instruction: DecodedInstruction, modifi
 
 
 def _vector(
-    made: _Operation, name: str, instruction: DecodedInstruction, modifiers: dict[str, Any], target: MachineTarget
+    made: Operation, name: str, instruction: DecodedInstruction, modifiers: dict[str, Any], target: MachineTarget
 ) -> bool:
     destinations = list(instruction.destinations)
     sources = list(instruction.sources)
@@ -295,7 +314,7 @@ def _is_mask(name: str, place: int) -> bool:
     return place == 2 and name in ("cndmask", "addc", "subb", "subbrev")
 
 
-def _results(made: _Operation, name: str, destinations: list[RegisterOperand], compares: bool, wave: int) -> bool:
+def _results(made: Operation, name: str, destinations: list[RegisterOperand], compares: bool, wave: int) -> bool:
     if compares:
         row = _scalar_place(destinations[0])
         if row is None or len(destinations) != 1:
@@ -317,7 +336,7 @@ def _results(made: _Operation, name: str, destinations: list[RegisterOperand], c
 
 
 def _parts(
-    made: _Operation, name: str, instruction: DecodedInstruction, modifiers: dict[str, Any], target: MachineTarget
+    made: Operation, name: str, instruction: DecodedInstruction, modifiers: dict[str, Any], target: MachineTarget
 ) -> bool:
     """Halves of registers: those that 16-bit operands, OP_SEL and SDWA without a sign name."""
     if name.startswith("pk_") and name.endswith("_f32"):
@@ -342,7 +361,7 @@ def _parts(
     return True
 
 
-def _part(made: _Operation, name: str, instruction: DecodedInstruction, modifiers: dict[str, Any], place: int) -> bool:
+def _part(made: Operation, name: str, instruction: DecodedInstruction, modifiers: dict[str, Any], place: int) -> bool:
     """The half or the byte of one source."""
     operand = instruction.sources[place]
     if name in _HALVES and isinstance(operand, RegisterOperand):
@@ -362,7 +381,7 @@ def _part(made: _Operation, name: str, instruction: DecodedInstruction, modifier
     return True
 
 
-def _signs(made: _Operation, name: str, modifiers: dict[str, Any], count: int) -> bool:
+def _signs(made: Operation, name: str, modifiers: dict[str, Any], count: int) -> bool:
     """NEG and ABS."""
     negative, absolute = int(modifiers.pop("neg", 0)), int(modifiers.pop("abs", 0))
     low, high = int(modifiers.pop("neg_lo", 0)), int(modifiers.pop("neg_hi", 0))
@@ -383,7 +402,7 @@ def _signs(made: _Operation, name: str, modifiers: dict[str, Any], count: int) -
     return True
 
 
-def _from_lanes(made: _Operation, given: Mapping[str, Any], modifiers: dict[str, Any], wave: int) -> None:
+def _from_lanes(made: Operation, given: Mapping[str, Any], modifiers: dict[str, Any], wave: int) -> None:
     """DPP: see `modifiers`. given: all modifiers, those that are 0 too."""
     for name in _DPP:
         modifiers.pop(name, None)
@@ -419,12 +438,20 @@ class Run:
 
     __slots__ = ("_address", "_operations", "_owners", "count", "crosses", "executed", "floats", "needs", "reads",
                  "steps", "touched", "writes")  # fmt: skip
+    count: int
+    crosses: bool
     executed: int
+    floats: bool
+    needs: frozenset[int]
+    reads: frozenset[int]
+    steps: tuple[Step, ...]
+    touched: frozenset[int]
+    writes: frozenset[int]
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self.steps, self.executed = tuple(steps), 0
         flat = [(one, step, half) for step in steps for half, one in enumerate(step.operations or ())]
-        self._operations = (_Operation * len(flat))(*[one for one, _, _ in flat])
+        self._operations = (Operation * len(flat))(*[one for one, _, _ in flat])
         self._address, self._owners = ctypes.addressof(self._operations), [(step, half) for _, step, half in flat]
         self.count = len(flat)
         needs: set[int] = set()
