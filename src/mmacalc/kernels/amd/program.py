@@ -105,7 +105,7 @@ class Step:
         self.relative = is_relative(instruction.name)
         self._target, self.operations = target, None if self.relative else operations_of(instruction, target)
         if self.operations is not None:
-            self.kind, self.run = "lane" if instruction.name in LANE_READS else "arithmetic", self._run_later
+            self.kind, self.run = "lane" if instruction.name in CROSS_LANE else "arithmetic", self._run_later
         else:
             self.kind, self.run = ("arithmetic", _nothing) if self.relative else self._compiled(target)
         self.indexable = self.kind in ("arithmetic", "lane") and instruction.name.startswith("v_")
