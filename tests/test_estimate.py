@@ -406,3 +406,9 @@ def test_the_first_shape_is_one_that_kernels_have(name, width, first):
 
 def test_a_width_that_is_all_of_n_stays_first():
     assert "n216" in estimate("H100", 64, 216, 4096, "f16", units=1).candidates[0].instruction.name
+
+
+def test_a_choice_of_formats_that_an_architecture_lacks_is_refused_in_words():
+    reply = answer(["estimate", "-a", "cdna1", "--gemm", "16x16x16", "--type", "f8f6f4"])
+    assert reply.status == 2
+    assert "CDNA1 multiplies no f8f6f4 matrices" in reply.err

@@ -492,7 +492,8 @@ def _none_fits(architecture: str, record: Architecture, type: str, out: str | No
         if {"A", "B", "D"} <= set(inst.operands) and not inst.sparse:
             known |= dict.fromkeys(sorted(inst.format_names("A") & inst.format_names("B")))
     result = f" with {out} results" if out else ""
-    narrow = any(FORMATS[name].bits < 8 and not FORMATS[name].is_float for name in formats_named(type))
+    asked = [FORMATS[name] for name in formats_named(type) if name in FORMATS]  # a choice such as f8f6f4 is none
+    narrow = any(form.bits < 8 and not form.is_float for form in asked)
     others = ", ".join([name for name in known if FORMATS[name].bits <= 16])
     more = f". Weights of 4 bits are converted in registers to another format first, such as {others}" if narrow else ""
     return f"{record.title} multiplies no {type} matrices{result}; its dense instructions take {', '.join(known)}{more}"
