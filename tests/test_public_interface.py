@@ -80,7 +80,6 @@ def test_architectures_and_families_are_not_known_by_name_outside_catalog_and_fa
     assert found == []
 
 
-@pytest.mark.whole  # what mypy checks of every type, and that none of them is left to be inferred
 def test_every_type_of_the_public_interface_is_known(tmp_path):
     (tmp_path / "mmacalc").symlink_to(SOURCE / "mmacalc")
     command = [
