@@ -140,8 +140,13 @@ class Step:
 
     def _run_later(self, group: Group) -> None:
         """Carry it out by itself, which most of those that the core can carry out never are: compile it now."""
-        self.run = self._compiled(self._target)[1]
+        self.compile()
         self.run(group)
+
+    def compile(self) -> None:
+        """Compile what was left for later."""
+        if self.operations is not None:
+            self.run = self._compiled(self._target)[1]
 
     def part(self, half: int) -> Callable[[Group], None]:
         """The function of one half of a dual instruction, or of the whole of another."""
@@ -379,6 +384,7 @@ class Program:
         place = step.instruction.address, how, value
         if place not in self._others:
             found = self._others[place] = Step(how(step.instruction, value), self.target)
+            found.compile()  # before it is known by the instruction that the program has
             found.instruction = step.instruction
         return self._others[place]
 
