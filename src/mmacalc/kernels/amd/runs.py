@@ -387,6 +387,9 @@ def _signs(made: Operation, name: str, modifiers: dict[str, Any], count: int) ->
     low, high = int(modifiers.pop("neg_lo", 0)), int(modifiers.pop("neg_hi", 0))
     if not (negative or absolute or low or high):
         return True
+    count -= _is_mask(name, count - 1)
+    if (negative | absolute | low | high) >> count:
+        return False
     if name.startswith("pk_") and name.endswith("_f32"):
         if low != high or negative or absolute:
             return False
