@@ -301,6 +301,8 @@ def _vector(
         pairs = pairs or (name.startswith("pk_") and name.endswith("_f32")) or (name == "lshl_add_u64" and place != 1)
         if place >= 3 or not _source(made, place, operand, pairs and not _is_mask(name, place)):
             return False
+    if any(_is_mask(name, place) and made.source[place] < _SCALAR for place in range(len(sources))):
+        return False
     if name == "writelane":
         made.destination = _VECTOR | destinations[0][1]
         return destinations[0].file == "v" and made.source[0] >> 16 >= 2 and made.source[1] >> 16 >= 2
