@@ -8,8 +8,11 @@ import mmacalc
 import recorded
 from closed_forms import distinct
 from mmacalc.cli import answer
-from mmacalc.memory_access.answer import transposing
+from mmacalc.memory_access.accesses import Placing
+from mmacalc.memory_access.swizzles import swizzle_of
 from mmacalc.memory_access.transpose_loads import loads_for, transpose_loads
+from mmacalc.memory_access.transposed import transposing
+from mmacalc.memory_access.units import tile
 
 
 def k_of(step):
@@ -145,11 +148,78 @@ def test_memory_names_the_loads_that_transpose_where_memory_has_their_order(arch
     for inst in mmacalc.instructions(arch):
         for name, order, other in (("A", "col", "row"), ("B", "row", "col")):
             operand = inst.operand(name)
+            steps = []
+            for load in transpose_loads(arch):
+                try:
+                    steps += [(step.load.name, step.first_register) for step in loads_for(operand, load.name)]
+                except mmacalc.Error:
+                    continue
             try:
-                steps = [(step.load.name, step.first_register) for step in loads_for(operand)]
-            except mmacalc.Error:
-                steps = []
-            assert [(one.load, one.first_register) for one in transposing(operand, order)] == steps
-            assert transposing(operand, other) == ()
+                turned, straight = (tile(operand, one, None, None) for one in (order, other))
+            except mmacalc.Error:  # 2:4 sparse A
+                assert steps == []
+                continue
+            assert [(one.load, one.first_register) for one in transposing(turned)] == steps
+            assert transposing(straight) == ()
     shown = answer(["memory", "-a", "gfx950", "-i", "v_mfma_f32_32x32x16_f16", "-A", "--order", "col"]).out
-    assert "Transposed by ds_read_b64_tr_b16 into v[2:3]" in shown
+    assert "Transposed from LDS by ds_read_b64_tr_b16 into v[2:3]: k 4-7, 12-15" in shown
+
+
+@pytest.mark.parametrize(
+    ("arch", "name", "matrix", "ld", "placing"),
+    [
+        ("cdna4", "v_mfma_f32_32x32x16_f16", "A", 64, Placing()),
+        ("cdna4", "v_mfma_f32_32x32x16_f16", "A", 64, Placing(16)),
+        ("cdna4", "v_mfma_f32_16x16x32_bf16", "B", 128, Placing(0, swizzle_of((3, 4, 3)))),
+        ("cdna4", "v_mfma_i32_16x16x64_i8", "A", 32, Placing(8)),
+        ("cdna4", "v_mfma_f32_32x32x4_2b_f16", "A", 32, Placing()),
+        ("rdna4", "v_wmma_f32_16x16x16_f16", "A", 48, Placing()),
+        ("cdna5", "v_wmma_f32_16x16x32_f16", "B", 64, Placing(32)),
+    ],
+)
+def test_bytes_at_the_addresses_of_transposing_loads_turned_over_are_the_operand(arch, name, matrix, ld, placing):
+    """Exchanged as was measured: lane i of a group receives as its k-th element number i mod e of the e that one lane
+    fetched, which is lane k (group / e) + i / e. It lies at the k and the row that the operand has there."""
+    operand = mmacalc.instruction(arch, name).operand(matrix)
+    size = operand.format.bits // 8
+    seen = 0
+    for one in transposing(tile(operand, "col" if matrix == "A" else "row", ld, None), placing):
+        (load,) = (load for load in transpose_loads(arch) if load.name == one.load)
+        elements, stride = one.access_bytes // size, ld * size + placing.pad * (one.memory == "LDS")
+        undo = placing.swizzle.address if one.memory == "LDS" else int  # an XOR is its own inverse
+        for lane in range(operand.wave):
+            for slot in range(elements):
+                group, i = lane - lane % load.lanes, lane % load.lanes
+                source = group + slot * (load.lanes // elements) + i // elements
+                row, byte = divmod(undo(one.addresses[source]), stride)
+                item = one.first_register * 32 // operand.format.bits + slot
+                first, second, block = next(iter(operand.elements(lane, item)))[:3]
+                k, along = (second, first) if matrix == "A" else (first, second)
+                assert (row - block * operand.instruction.k, byte // size + i % elements) == (k, along)
+                seen += 1
+    assert seen
+
+
+def test_conflicts_of_transposing_loads_are_counted_bank_by_bank_and_the_search_frees_them():
+    """ds_read_b64_tr_b16 of 64 columns in LDS: two phases of 32 lanes, 64 banks, a distinct dword each cycle."""
+    operand = mmacalc.instruction("gfx950", "v_mfma_f32_16x16x32_f16").operand("A")
+    for ld in (16, 32, 64, 128):
+        for one in mmacalc.memory(operand, order="col", ld=ld).transposing:
+            lost = -len(one.cost.rule.lanes(64))
+            for lanes in one.cost.rule.lanes(64):
+                dwords = {(one.addresses[lane] + more) // 4 for lane in lanes for more in (0, 4)}
+                lost += max(sum(dword % 64 == bank for dword in dwords) for bank in range(64))
+            assert (one.cost.conflicts, one.cost.rule.provenance) == (lost, "unconfirmed")
+    argv = ["memory", "-a", "gfx950", "-i", "v_mfma_f32_32x32x16_f16", "-A", "--order", "col", "--ld", "128", "--json"]
+    found = json.loads(answer([*argv, "--search"]).out)
+    assert [one["conflicts"] for one in found["transposing"]] == [6, 6]
+    repaired = json.loads(answer([*argv, "--pad", str(found["transposing_search"]["pad_bytes"])]).out)
+    assert [one["conflicts"] for one in repaired["transposing"]] == [0, 0]
+
+
+def test_a_tile_that_a_transposing_load_cannot_read_says_why():
+    argv = ["memory", "-a", "gfx950", "-i", "v_mfma_f32_32x32x16_f16", "-A", "--order", "col"]
+    assert "rows 68 bytes apart do not keep accesses of 8 bytes aligned" in answer([*argv, "--pad", "4"]).out
+    assert "the swizzle keeps 4 bytes together, of the 8" in answer([*argv, "--swizzle", "2,2,4"]).out
+    argv = ["memory", "-a", "gfx950", "-i", "v_mfma_f32_32x32x64_f8f6f4", "-A", "--cbsz", "fp4", "--order", "col"]
+    assert "ds_read_b64_tr_b4" in answer(argv).err

@@ -127,11 +127,17 @@ def _contiguous(units: tuple[tuple[int, int, int], ...], run: int, width: int) -
 
 
 def _not_addressable(tile: Tile) -> str:
+    from .transpose_loads import loads_for
+
+    try:
+        load = f"a load that transposes: {loads_for(tile.operand)[0].load.name} (`mmacalc transpose-loads`)"
+    except Error:
+        load = "a load that transposes"
     where = f"{tile.operand.name} of {tile.operand.instruction.name}"
     other = "col" if tile.order == "row" else "row"
     return (
         f"{where} has elements of {tile.unit_bits} bits that do not lie side by side in memory under order "
-        f"'{tile.order}', so no load reaches one of them: use order '{other}', or a load that transposes"
+        f"'{tile.order}', so no load reaches one of them: use order '{other}', or {load}"
     )
 
 

@@ -8,6 +8,7 @@ from ..base.records import TupleRecord, json_keys
 from .accesses import PLAIN, Accesses, LdsCost, Placing, Repair, accesses, lds_cost, repair
 from .matrix_loads import MatrixLoad, matrix_loads
 from .swizzles import RowSwizzle, Swizzle, swizzle_of
+from .transposed import AddressTerm, TransposingLoad, transposing
 from .units import access_name
 from .units import tile as tile_of
 
@@ -19,14 +20,6 @@ if TYPE_CHECKING:
     from .units import Tile
 
 __all__ = ["AddressTerm", "Memory", "memory"]
-
-
-class AddressTerm(TupleRecord):
-    """One term of a lane's address: (lane / divisor % size) * bytes."""
-
-    divisor: int
-    size: int
-    bytes: int
 
 
 @json_keys(
@@ -163,6 +156,12 @@ class Memory(TupleRecord):
         return moving if all(a in (None, b) for a, b in zip(first, sums)) else None
 
     @property
+    def transposing(self) -> tuple[TransposingLoad, ...]:
+        """The loads that transpose (CDNA4, RDNA4, gfx1250) and fill the operand at once, where memory has the order
+        that they are for: A column by column, B row by row."""
+        return () if self.kpack else transposing(self.tile, self.placing)
+
+    @property
     def offsets(self) -> tuple[int, ...]:
         """The byte address of lane 0 in each access."""
         return tuple([lanes[0] or 0 for lanes in self.found.linear(self.tile, PLAIN)])
@@ -179,49 +178,23 @@ class Memory(TupleRecord):
         return repair(self.found, self.tile, self.fill, _access(self.operand))
 
 
-class TransposingLoad(TupleRecord):
-    """A load that transposes while it fills registers of an operand."""
-
-    load: str
-    first_register: int
-    registers: int
-
-
 @json_keys(
     "**memory",
     "search=repair",
     "[transposing]: the loads that fill the operand from memory in which its other coordinate is contiguous",
+    "[transposing_search]: padding and swizzle without a conflict of those from LDS",
 )
 class MemoryAndRepair(TupleRecord):
     """How an operand is loaded, and the repair of its bank conflicts if that was searched for.
 
     transposing: the loads that transpose (CDNA4, RDNA4, gfx1250) and fill it at once, where memory has the order that
-    they are for.
+    they are for; transposing_search: padding and swizzle without a conflict of those.
     """
 
     memory: Memory
     repair: Repair | None
     transposing: tuple[TransposingLoad, ...] = ()
-
-
-def transposing(operand: Operand, order: str) -> tuple[TransposingLoad, ...]:
-    """The loads that transpose and fill an operand, where memory has the order that they are for; none otherwise.
-
-    >>> import mmacalc
-    >>> a = mmacalc.instruction("gfx950", "v_mfma_f32_32x32x16_f16").operand("A")
-    >>> [one.load for one in transposing(a, "col")], transposing(a, "row")
-    (['ds_read_b64_tr_b16', 'ds_read_b64_tr_b16'], ())
-    """
-    from .transpose_loads import loads_for, transpose_loads
-
-    across = {"A": "col", "B": "row"}.get(operand.name)
-    if order != across or not transpose_loads(operand.instruction.arch):
-        return ()
-    try:
-        steps = loads_for(operand, None)
-    except Error:
-        return ()
-    return tuple([TransposingLoad(step.load.name, step.first_register, step.load.registers) for step in steps])
+    transposing_search: Repair | None = None
 
 
 @arguments_checked

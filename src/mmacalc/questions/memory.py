@@ -29,7 +29,7 @@ def memory_text(found: Memory) -> str:
     """How an operand is loaded, without a search."""
     from ..memory_access.answer import MemoryAndRepair
 
-    return text(MemoryAndRepair(found, None))
+    return text(MemoryAndRepair(found, None, found.transposing))
 
 
 def text(found: MemoryAndRepair) -> str:
@@ -64,10 +64,26 @@ def _head(answer: Memory) -> Iterator[str]:
 def _transposing(found: MemoryAndRepair) -> Iterator[str]:
     """The loads that transpose, which are the fast way."""
     for one in found.transposing:
+        runs = ", ".join(f"{first}-{last}" for first, last in one.k)
         last = one.first_register + one.registers - 1
-        yield f"Transposed by {one.load} into v[{one.first_register}:{last}]"
+        yield f"Transposed from {_where(one.memory)} by {one.load} into v[{one.first_register}:{last}]: k {runs}"
+        if one.fault:
+            yield f"  not as the tile lies: {one.fault}"
+            continue
+        if one.terms is not None:
+            shown = " + ".join([_term(*term) for term in one.terms]) or "0"
+            start = f" + {one.places[0][0] * found.memory.tile.row_bytes + one.places[0][1]}".replace(" + 0", "")
+            yield f"  byte address of a lane ({one.fetched_by}): {shown}{start}"
+        if one.cost:
+            cost, as_if = one.cost, f"as a read of {one.access_bytes} bytes a lane, {one.cost.rule.provenance}"
+            yield f"  LDS: {counted(cost.cycles, 'cycle')}, {counted(cost.conflicts, 'conflict')} ({as_if})"
     if found.transposing:
-        yield "  `mmacalc transpose-loads` says which k each takes; without them, each lane by itself:"
+        yield from _repair(found.transposing_search, found.memory.fill, "transposing loads")
+        yield "  `mmacalc transpose-loads` has the elements of each lane; without them, each lane by itself:"
+
+
+def _where(memory: str) -> str:
+    return "LDS" if memory == "LDS" else f"{memory} memory"
 
 
 def _accesses(answer: Memory) -> Iterator[str]:
@@ -116,11 +132,11 @@ def _matrix(answer: Memory) -> Iterator[str]:
             yield f"  lanes {first} to {first + 7} give row:byte  {'  '.join(rows[first : first + 8])}"
 
 
-def _repair(repair: Repair | None, fill: int) -> Iterator[str]:
+def _repair(repair: Repair | None, fill: int, what: str = "accesses") -> Iterator[str]:
     if repair is None:
         return
     pad, swizzle = repair
-    yield f"Without conflicts, both for these accesses and for those that fill the tile ({fill} bytes a lane, --fill):"
+    yield f"Without conflicts, both for these {what} and for those that fill the tile ({fill} bytes a lane, --fill):"
     yield f"  padding  {'none keeps both free' if pad is None else counted(pad, 'byte') + ' behind each row'}"
     if swizzle is None:
         yield "  swizzle  no XOR of address bits keeps both free; try --kpack 2"
@@ -149,15 +165,17 @@ def run(options: Options) -> Reply:
     """The accesses of an operand."""
     from ..base.errors import Error
     from ..catalog import entry
-    from ..memory_access.answer import MemoryAndRepair, memory, transposing
+    from ..memory_access.answer import MemoryAndRepair, memory
+    from ..memory_access.transposed import transposing_repair
 
     if not options.matrix:
         raise Error("choose the matrix with -A, -B, -C or -D")
     inst = entry(options.architecture).meant(options.instruction)
     operand = operand_of(options, inst, options.matrix, modifiers(options))
     answer = memory(operand, options.order, options.ld, options.pad, options.swizzle, options.kpack, options.fill)
-    fast = transposing(operand, options.order)
-    found = MemoryAndRepair(answer, answer.search() if options.search else None, fast)
+    fast = answer.transposing
+    better = transposing_repair(answer.tile, answer.fill) if options.search and fast else None
+    found = MemoryAndRepair(answer, answer.search() if options.search else None, fast, better)
     return show(options.json, "memory", found, text)
 
 

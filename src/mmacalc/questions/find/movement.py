@@ -11,7 +11,7 @@ from ...asm.assembler import assemble
 from ...base.errors import Error
 from ...base.records import TupleRecord, json_keys
 from ...kernels.ptx.grammar import has
-from ...memory_access.answer import memory, transposing
+from ...memory_access.answer import memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -176,7 +176,9 @@ def fragment_loads(inst: Instruction, operand: str, order: str, times: int, ld: 
     held = inst.operand(operand)
     try:
         found = memory(held, order, ld)
-        names = [load.name for load in found.matrix_loads] or [one.load for one in transposing(held, order)]
+        names = [load.name for load in found.matrix_loads] or [
+            one.load for one in found.transposing if one.memory == found.transposing[0].memory
+        ]
         names = names or [found.lds_instruction] * found.instructions
     except Error as refused:
         return (Mover("not known", 0, str(refused)),)
