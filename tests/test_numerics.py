@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
@@ -28,6 +30,31 @@ def reply(*words):
 
 def test_the_page_in_docs_is_what_the_command_prints():
     assert DOCS.read_text(encoding="utf-8") == reply("--markdown")
+
+
+def test_the_sources_of_the_page_are_those_of_the_models_once_its_short_names_and_numbers_are_written_out():
+    lines = DOCS.read_text(encoding="utf-8").partition("## Sources\n")[2]
+    short = dict(re.findall(r"^- ([^\[:]+): (.+)$", lines, re.MULTILINE))
+    found = dict(re.findall(r"^- \[(\d+)\] (.+)$", lines, re.MULTILINE))
+    for number, full in enumerate(dict.fromkeys(row.numerics.source for row in overview()), 1):
+        text = found[str(number)]
+        while reference := re.search(r"\[(\d+)\]", text):
+            text = text.replace(reference[0], found[reference[1]])
+        for name, book in short.items():
+            text, full = text.replace(name, "#"), full.replace(book, "#").replace(name, "#")
+        assert text == full, number
+
+
+def test_the_page_has_every_row_of_the_overview_on_each_architecture_that_has_it():
+    page, sections = DOCS.read_text(encoding="utf-8"), {}
+    for section in re.split(r"^## ", page.partition("## Sources")[0], flags=re.MULTILINE)[1:]:
+        title, *lines = section.splitlines()
+        header, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line]
+        for row in rows:
+            targets = row[-1] if header[-1] == "targets" and row[-1] != "all" else title
+            for name in targets.split(", "):
+                sections[name] = sections.get(name, 0) + 1
+    assert sections == Counter(name for row in overview() for name in row.architectures)
 
 
 def test_every_architecture_names_a_table_and_every_table_belongs_to_one():
@@ -81,7 +108,7 @@ def test_text_json_and_page_say_the_same():
         for shown in (text, page):
             assert model in shown
             assert nan in shown
-            assert row["numerics"]["source"] in shown
+        assert row["numerics"]["source"] in text
     assert data["rows"][0]["architectures"] == ["cdna3"]
 
 

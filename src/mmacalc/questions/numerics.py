@@ -15,6 +15,7 @@ from textwrap import fill
 
 from ..arithmetic.numerics import MMA_SIM_NAMES, kind
 from ..arithmetic.numerics import numerics as model_of
+from ..arithmetic.tables import KHATTAK, MMA_SIM, ROCJITSU
 from ..base.checks import arguments_checked
 from ..base.errors import Error
 from ..base.records import Record, TupleRecord, cached_property, json_keys
@@ -193,19 +194,59 @@ def overview_text(answer: Overview, markdown: bool = False) -> str:
     rows = answer.rows
     if markdown:
         return _page(rows)
-    return LEGEND + _tables(rows, "{}:\n", "grid") + "Sources:\n" + "".join(f"  {line}\n" for line in _sources(rows))
+    return LEGEND + _tables(rows) + "Sources:\n" + "".join(f"  {line}\n" for line in _sources(rows))
 
 
 def _page(rows: Sequence[Arithmetic]) -> str:
-    """The same as a page of Markdown with an introduction."""
+    """The same as a page of Markdown with an introduction: a section for each generation."""
+    numbers = {source: number for number, source in enumerate(_distinct(rows), 1)}
+    books = [f"- {name}: {text}" for name, text in BOOKS.items() if any(text in source for source in numbers)]
+    sources = [f"- [{number}] {_abridged(_referring(source, numbers))}" for source, number in numbers.items()]
     return (
         INTRODUCTION
         + tables.write(("model", "in MMA-Sim 2"), sorted(MMA_SIM_NAMES.items()), "markdown")
-        + _tables(rows, "\n## {}\n\n", "markdown")
+        + _sections(rows)
         + "\n## Sources\n\n"
-        + "".join(f"{line}\n\n" for line in _sources(rows)).rstrip("\n")
-        + "\n"
+        + "".join(f"{line}\n" for line in [*books, *sources])
     )
+
+
+BOOKS = {"MMA-Sim": MMA_SIM, "Khattak and Mikaitis": KHATTAK, "rocjitsu": ROCJITSU}  # what the page calls them
+
+
+def _abridged(source: str) -> str:
+    """A source with the names of BOOKS."""
+    for name, text in BOOKS.items():
+        source = source.replace(text, name)
+    return source
+
+
+def _sections(rows: Sequence[Arithmetic]) -> str:
+    """A table for each generation, in which instructions that compute alike on several of its targets have one row."""
+    numbers = {source: str(number) for number, source in enumerate(_distinct(rows), 1)}
+    sections: dict[str, dict[tuple[str, ...], list[str]]] = {}
+    for row in rows:
+        first = entry(row.architectures[0]).architecture
+        merged = sections.setdefault(first.arithmetic or first.name, {})
+        merged.setdefault(_cells(row, numbers), []).extend(row.architectures)
+    return "".join(
+        f"\n## {', '.join(_together(*merged.values()))}\n\n{_section(merged)}" for merged in sections.values()
+    )
+
+
+def _together(*groups: list[str]) -> list[str]:
+    """The architectures of the groups, in the catalog's order."""
+    return [name for name in architectures() if any(name in group for group in groups)]
+
+
+def _section(merged: Mapping[tuple[str, ...], list[str]]) -> str:
+    """The table of a generation; which targets a row is of stands behind it where that is not all of them."""
+    names = _together(*merged.values())
+    lines = [
+        (*cells, "all" if len(group) == len(names) else ", ".join(_together(group))) for cells, group in merged.items()
+    ]
+    columns = slice(None if any(line[-1] != "all" for line in lines) else -1)
+    return tables.write((*COLUMNS, "targets")[columns], [line[columns] for line in lines], "markdown")
 
 
 LEGEND = """\
@@ -227,16 +268,18 @@ shows.
   CDNA3 then the bits of the floored sum of products and of the floored total; on RDNA the bits below the leading bit.
 * *provenance*: hardware-verified: compared bit for bit with outputs measured on that generation. Two sources agree: two
   published models. One source: one of them, or only a vendor's document. Assumed: how it rounds is unpublished.
+* *targets*: which of the section's architectures compute so, where not all do.
 
 """
 
 
-def _tables(rows: Sequence[Arithmetic], heading: str, style: str) -> str:
+def _tables(rows: Sequence[Arithmetic]) -> str:
+    """A grid for each set of architectures that compute alike."""
     numbers = {source: str(number) for number, source in enumerate(_distinct(rows), 1)}
     groups = dict.fromkeys(row.architectures for row in rows)
     return "".join(
-        heading.format(", ".join(group))
-        + tables.write(COLUMNS, [_cells(row, numbers) for row in rows if row.architectures == group], style)
+        f"{', '.join(group)}:\n"
+        + tables.write(COLUMNS, [_cells(row, numbers) for row in rows if row.architectures == group])
         for group in groups
     )
 
@@ -268,6 +311,22 @@ def _distinct(rows: Sequence[Arithmetic]) -> dict[str, None]:
 
 def _sources(rows: Sequence[Arithmetic]) -> list[str]:
     return [f"[{number}] {source}" for number, source in enumerate(_distinct(rows), 1)]
+
+
+def _referring(source: str, numbers: Mapping[str, int]) -> str:
+    """A source, with a number for the longest other source that it begins or ends with, if that is a long one.
+
+    >>> long = 100 * "-"
+    >>> _referring(f"as mma.sync: {long}", {long: 1}), _referring(f"{long}; a second", {long: 1})
+    ('as mma.sync: [1]', '[1]; a second')
+    """
+    others = (one for one in numbers if one != source and len(one) >= 100)
+    for other in sorted(others, key=len, reverse=True):
+        if source.endswith(": " + other):
+            return source.removesuffix(other) + f"[{numbers[other]}]"
+        if source.startswith(other + "; "):
+            return f"[{numbers[other]}]" + source.removeprefix(other)
+    return source
 
 
 OWN = {"exact": "The model is the exact sum, so only the chain differs.", "fused": "The model is such a chain."}
