@@ -179,7 +179,7 @@ def test_every_instruction_is_found_by_its_name_its_shape_and_its_formats():
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ("gfx942 16x16x16 fp8", "without gfx942 6 do, without 16x16x16 12 do, without fp8 2 do"),
+        ("gfx942 16x16x16 fp8", "6 do without gfx942, 12 do without 16x16x16, 2 do without fp8"),
         ("wgmna", "none has 'wgmna' in its name. Did you mean wgmma"),
         ("gfx942 H100", "gfx942 and h100 are two architectures"),
         ("sparse dense", "sparse and dense exclude each other"),

@@ -140,3 +140,11 @@ def test_a_matrix_that_is_not_sparse_is_not_packed():
         mmacalc.pack_sparse(inst, matrix)
     with pytest.raises(Error, match=r"pack_sparse takes an mma\.sp"):
         mmacalc.pack_sparse(mmacalc.instruction("sm_80", f"{MMA}.m16n8k16.row.col.f32.f16.f16.f32"), np.zeros((16, 32)))
+
+
+@pytest.mark.parametrize("given", [{}, {"gemm": "64x64x64"}])
+def test_a_kernel_says_where_elements_lie_that_are_narrower_than_their_bytes(given):
+    said = "Each element of A and B lies in a byte: e2m1 in bits 5 to 2, e2m3 and e3m2 in bits 5 to 0."
+    for a, b in (("e2m1", "e4m3"), ("e5m2", "e3m2"), ("e4m3", "e5m2")):
+        inst = mmacalc.instruction("sm_120a", f"{MMA}.m16n8k32.row.col.kind::f8f6f4.f32.{a}.{b}.f32")
+        assert (said in mmacalc.generate(inst, **given)) == ({a, b} != {"e4m3", "e5m2"})

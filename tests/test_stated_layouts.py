@@ -101,10 +101,23 @@ def test_what_no_source_says_is_refused_by_name():
         (["estimate", "-a", "sme", "--gemm", "16x16x16", "--type", "bf16"], "no cycles of SME"),
         (["-a", "amx", "-i", "tdpfp16ps", "-d"], "AMX of Sapphire Rapids has no instruction 'tdpfp16ps'"),
         (["-a", "M5", "-i", SIMDGROUP, "-d"], "Apple M5 has no instruction"),
+        (["explain", "-a", "amx", "tdpbf16ps tmm0, tmm1, tmm2"], "no assembly of AMX of Sapphire Rapids is read"),
+        (["tile", "-a", "amx", "-i", "tdpbf16ps", "--waves", "2x2"], "has no waves that could share a tile"),
+        (["tile", "-a", "sme", "-i", "fmopa.s.h"], "has no waves that could share a tile"),
+        (["memory", "-a", "amx", "-i", "tdpbf16ps", "-A"], "loads whole tiles by TILELOADD"),
     ):
         reply = answer(line)
         assert reply.status == 2, line
         assert words in reply.err
+
+
+def test_functions_of_c_headers_name_their_instructions():
+    for arch, name, instruction in (
+        ("amx", "_tile_dpbf16ps", "tdpbf16ps"), ("amx-dmr", "_tile_mmultf32ps", "tmmultf32ps"),
+        ("sme", "svmopa_za32_f16_m", "fmopa.s.h"),
+    ):  # fmt: skip
+        assert answer(["intrinsic", "-a", arch, name]).out == f"{instruction}\n  {name}  (clang)\n"
+        assert instruction in answer(["find", "-a", arch, "--intrinsic", name]).out
 
 
 OUTSIDE = """

@@ -10,7 +10,7 @@ from ..base.records import TupleRecord
 from .epilogue import NO_EPILOGUE, output_format, parameters
 from .fragments import fragment, runs
 from .ptx import HEADER, SHARED_ADDRESS
-from .source import kernel_name, memory_type
+from .source import IN_BYTES, in_bytes, kernel_name, memory_type
 from .staging import Side
 
 TYPE_CHECKING = False
@@ -180,6 +180,8 @@ def head(found: CudaPlan) -> Iterator[str]:
     words = {True: "row by row", False: "column by column"}
     yield f"// D = {found.epilogue.formula} with {inst.name} on {inst.architecture.title}."
     yield f"// A (M x K) lies {words[found.a.along_k]}, B (K x N) {words[not found.b.along_k]}, D (M x N) row by row."
+    if in_bytes(inst):
+        yield f"// {IN_BYTES}"
     count, other = found.lead_multiple(found.a), found.lead_multiple(found.b)
     deeper = f"K of {found.depth_multiple}, " if found.depth_multiple > count else "K, "
     depth = deeper if found.rows_of_k else ""

@@ -24,7 +24,7 @@ from ..families.tensor_memory import COLUMNS, SCALE_BLOCKS, SCALE_BYTES, SCALE_R
 from .epilogue import NO_EPILOGUE, finishing, output_format, parameters
 from .gemm_staging import block_order, ended, output_of
 from .ptx import HEADER, SHARED_ADDRESS, braced, operands
-from .source import indented, kernel_name
+from .source import IN_BYTES, indented, kernel_name
 from .staging import Side
 from .tensor_copies import (
     ALIGNMENT,
@@ -356,7 +356,7 @@ def _head(found: TensorMemoryPlan) -> Iterator[str]:
     yield f"// A (M x K) lies {words[found.a.along_k]}, B (K x N) {words[not found.b.along_k]}, D (M x N) row by row."
     yield f"// The kernel takes tensor maps: lda is a multiple of {multiple(found.a)}, ldb of {multiple(found.b)}."
     if found.a.bits == 8 and any(inst.format(name).bits < 8 for name in "AB"):
-        yield "// Each element lies in a byte: e2m1 in bits 5 to 2, e2m3 and e3m2 in bits 5 to 0."
+        yield f"// {IN_BYTES}"
     yield from map_comments((found.a, found.b))
     if inst.scaled:
         boxes = " and ".join(" x ".join(map(str, found.scale_box(name))) for name in "AB")

@@ -97,9 +97,27 @@ def comment(request: Request) -> str:
     name, title = mark("name", inst.name), mark("title", inst.architecture.title)
     wave = "" if request.language == "cuda" else f", wave{mark('wave', request.wave)}"
     lines = [f"{name} on {title}{wave}: D = A B + C.", f"In memory: {orders}{sparse}."]
+    if in_bytes(inst):
+        lines.append(IN_BYTES)
     if not request.constants:
         lines.append("ld are in elements; each row (or column) begins where its widest access is aligned.")
     return "".join([f"// {line}\n" for line in lines])
+
+
+# PTX ISA 9.1, fragments of mma with .kind::f8f6f4: memory has elements as registers do.
+IN_BYTES = "Each element of A and B lies in a byte: e2m1 in bits 5 to 2, e2m3 and e3m2 in bits 5 to 0."
+
+
+def in_bytes(inst: Instruction) -> bool:
+    """Whether elements of A or B are narrower than the bytes that they lie in.
+
+    >>> import mmacalc
+    >>> name = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.{}.e4m3.f32"
+    >>> [in_bytes(mmacalc.instruction("sm_120a", name.format(a))) for a in ("e2m1", "e5m2")]
+    [True, False]
+    """
+    placements = [inst.operand(name).placement for name in "AB" if name in inst.register_operands]
+    return any(place.bits < place.slot_bits == 8 for place in placements)
 
 
 def element_type(request: Request, name: str) -> str:

@@ -80,40 +80,43 @@ def sized(text: str, given: Mapping[str, int], extents: list[int]) -> dict[str, 
     return found
 
 
-_NOT_A_GPU = {
-    "waits": "{title} is not a GPU whose program waits for its matrix instructions",
+# What is refused of all of these families, and what more of those that are no GPUs.
+_REFUSED = {
     "launch": "launch runs waves of AMD architectures and PTX; {title} has neither",
     "generate": "kernels are generated in HIP and CUDA; {title} has neither",
     "assembly": "instructions of {title} are not encoded here: use its own assembler",
+    "explain": "no assembly of {title} is read here; `mmacalc -a ... -i ... -d` describes an instruction",
     "chain": "a chain needs instructions that move data between lanes, which are not described for {title}",
-}  # fmt: skip
-_NO_RATES = "no cycles of {title} are in the catalog, so no time can be estimated"
+    "estimate": "no cycles of {title} are in the catalog, so no time can be estimated",
+}
+_NO_GPU = {
+    **_REFUSED,
+    "waits": "{title} is not a GPU whose program waits for its matrix instructions",
+    "tile": "{title} has no waves that could share a tile; an instruction's own layouts are all there is",
+}
+
+
+def _no_gpu(name: str, vendor: str, functions: str, memory: str) -> Stated:
+    """A family of processors with matrix instructions, whose manual the vendor publishes."""
+    arithmetic = f"the arithmetic of {{title}} is not modelled here ({vendor.title()}'s manual has its pseudo code)"
+    return Stated(
+        name, (), vendor=vendor, grammar="stated", spelling="stated", functions=functions, layouts_only=True,
+        unsupported_topics={**_NO_GPU, "arithmetic": arithmetic, "memory": memory},
+    )  # fmt: skip
+
 
 SIMDGROUP = Stated(
     "simdgroup", (), vendor="apple", grammar="stated", spelling="stated", layouts_only=True,
     unsupported_topics={
-        **_NOT_A_GPU,
+        **_REFUSED,
         "arithmetic": "Apple does not publish how {title} rounds, so it is not computed here",
         "waits": "Apple publishes no wait states of {title}",
-        "estimate": _NO_RATES,
         "memory": "how threadgroup memory of {title} serves accesses is not published",
     },
 )  # fmt: skip
-AMX = Stated(
-    "amx", (), vendor="intel", grammar="stated", spelling="stated", layouts_only=True,
-    unsupported_topics={
-        **_NOT_A_GPU,
-        "arithmetic": "the arithmetic of {title} is not modelled here (Intel's manual has its pseudo code)",
-        "estimate": _NO_RATES,
-        "memory": "{title} loads whole tiles by TILELOADD, row by row; no lanes' accesses could conflict",
-    },
-)  # fmt: skip
-SME = Stated(
-    "sme", (), vendor="arm", grammar="stated", spelling="stated", layouts_only=True,
-    unsupported_topics={
-        **_NOT_A_GPU,
-        "arithmetic": "the arithmetic of {title} is not modelled here (Arm's manual has its pseudo code)",
-        "estimate": _NO_RATES,
-        "memory": "{title} loads vectors and slices of ZA; there are no lanes whose accesses could conflict",
-    },
-)  # fmt: skip
+AMX = _no_gpu(
+    "amx", "intel", "headers", "{title} loads whole tiles by TILELOADD, row by row; no lanes' accesses could conflict"
+)
+SME = _no_gpu(
+    "sme", "arm", "headers", "{title} loads vectors and slices of ZA; there are no lanes whose accesses could conflict"
+)

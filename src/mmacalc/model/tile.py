@@ -70,6 +70,8 @@ class Tile(Frozen):
     ) -> None:
         if instruction.in_tensor_memory:
             raise Error(f"{instruction.name} has a shape of its own choice: give --m and --n in place of a tile")
+        architecture = instruction.architecture
+        architecture.family.require("tile", architecture.title)
         if not {"A", "B"} <= set(instruction.operands):
             raise Error(
                 f"{instruction.name} moves a matrix and multiplies nothing; a tile is of an instruction that does"

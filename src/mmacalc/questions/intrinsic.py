@@ -115,7 +115,8 @@ def _named(found: tuple[Intrinsic, ...]) -> Iterator[str]:
     for builtin in dict.fromkeys([one.builtin for one in found if one.builtin]):
         yield f"  {builtin}  (clang)\n"
     for one in found:
-        yield f"  {one.llvm_intrinsic}  (LLVM)\n"
+        if one.llvm_intrinsic:
+            yield f"  {one.llvm_intrinsic}  (LLVM)\n"
 
 
 def _builtin(one: Intrinsic) -> str:

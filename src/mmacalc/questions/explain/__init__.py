@@ -301,8 +301,12 @@ def explain(text: str, arch: str | None = None) -> Explanation:
     >>> explain("HMMA.16816.F32.BF16 R4, R8, R12, R4").lines[0].instruction.name
     'mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32'
     """
+    from ...catalog import entry
     from . import amd, intel, nvidia
 
+    if arch is not None:
+        architecture = entry(arch).architecture
+        architecture.family.require("explain", architecture.title)
     for reader in (amd.explained, nvidia.explained, intel.explained):
         if (found := reader(text, arch)) is not None:
             return found

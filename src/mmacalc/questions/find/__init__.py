@@ -292,8 +292,9 @@ LIKE = "like"
 def _like(options: Options) -> Reply | None:
     """What comes near to an instruction, where that is asked for: find MI300X like NAME."""
     words, name = list(options.words), options.like
-    if name is None and LIKE in words:
-        words, name = words[: words.index(LIKE)], " ".join(words[words.index(LIKE) + 1 :])
+    if LIKE in words:
+        words, behind = words[: words.index(LIKE)], " ".join(words[words.index(LIKE) + 1 :])
+        name = either("the instruction behind like", behind, name)
     if name is None:
         return None
     from . import equivalents
@@ -307,10 +308,13 @@ def _like(options: Options) -> Reply | None:
         raise Error(f"say where: mmacalc find MI300X like {name or 'INSTRUCTION'}")
     if not name.strip():
         raise Error(f"like takes an instruction: mmacalc find {arch} like mma.m16n8k16.f32.bf16.bf16.f32")
+    found, other = known_name(arch)
+    if other and len(words) > 1:  # a longer name of a product is one word behind -a, or in quotes
+        raise Error(f"before like stands an architecture alone, such as {found}; got '{arch}'")
     inst = equivalents.named_anywhere(name)
-    found = equivalents.equivalents(inst, arch)
+    near = equivalents.equivalents(inst, arch)
     notes = [] if " " in name else [f"{inst.name} as on {inst.arch}; another architecture can stand before the name"]
-    return show(options.json, "equivalents", found, _near_text, notes=notes)
+    return show(options.json, "equivalents", near, _near_text, notes=notes)
 
 
 def run(options: Options) -> Reply:
@@ -349,7 +353,7 @@ def _advice(criteria: dict[str, Any]) -> str:
     counts = {left_out: len(find(**rest)) for left_out, rest in fewer.items()}
     if len(fewer) < 2 or not any(counts.values()):
         return "leave one or several out"
-    return ", ".join(f"without {left_out} {count} do" for left_out, count in counts.items() if count)
+    return ", ".join(f"{count} do without {left_out}" for left_out, count in counts.items() if count)
 
 
 def _shape_asked(options: Options) -> tuple[int | None, int | None, int | None]:

@@ -170,6 +170,7 @@ def fragment_loads(inst: Instruction, operand: str, order: str, times: int, ld: 
     """
     if operand not in inst.register_operands:
         where = inst.elsewhere.get(operand, "").partition(";")[0].partition(",")[0]
+        where += " or in shared memory, by a descriptor" if inst.in_tensor_memory and operand == "A" else ""
         return (Mover("none", 0, f"{operand} {where}"),)
     if "wgmma" in inst.features:
         return (Mover("none", 0, f"{operand} is read from shared memory, by a descriptor; or it is in registers"),)
