@@ -566,7 +566,8 @@ def test_every_gemm_of_nvidia_compiles_without_spills(tmp_path):
         ("v_smfmac_f32_16x16x32_f16", {"gemm": "1x1x1"}, "a dense AMD instruction of one block"),
         ("v_mfma_f32_32x32x8_f16", {"gemm": "1x1"}, "gemm is MxNxK"),
         ("v_mfma_f32_32x32x8_f16", {"gemm": (0, 1, 1)}, "sizes of a GEMM are from 1"),
-        ("v_mfma_f32_32x32x8_f16", {"gemm": "1x1x1", "lds": True}, "through LDS or shared memory by itself"),
+        ("v_mfma_f32_32x32x8_f16", {"gemm": "1x1x1", "lds": True}, "by itself: leave out lds"),
+        ("v_mfma_f32_32x32x8_f16", {"gemm": "1x1x1", "ld": "constants"}, "takes its leading dimensions as arguments"),
         ("v_mfma_f32_32x32x8_f16", {"gemm": "1x1x1", "tile": "100x64x16"}, "a multiple of 64x64x16"),
         ("v_mfma_f32_32x32x8_f16", {"gemm": "1x1x1", "tile": "128"}, "tile is MxNxK"),
         ("v_mfma_f32_32x32x8_f16", {"gemm": "1x1x1", "tile": "256x256x128"}, "a workgroup has 65536"),
@@ -595,7 +596,8 @@ def test_a_gemm_that_cannot_be_generated_is_refused(name, options, says):
             {"order_b": "row"},
             "use order_b='col', or a wgmma with more columns",
         ),
-        ("sm_80", HMMA, {"lds": True}, "through LDS or shared memory by itself"),
+        ("sm_80", HMMA, {"lds": True}, "by itself: leave out lds"),
+        ("sm_80", HMMA, {"ld": "constants"}, "takes its leading dimensions as arguments"),
     ],
 )
 def test_a_gemm_of_nvidia_that_cannot_be_generated_is_refused(arch, name, options, says):

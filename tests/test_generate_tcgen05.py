@@ -120,8 +120,8 @@ def test_scales_lie_as_their_copy_to_tensor_memory_takes_them():
 
 
 @pytest.mark.parametrize(("name", "options", "says"), [
-    (f"{ONE}tf32", {"order_b": "row"}, "kind::tf32 takes a matrix whose k are not neighbours .* other order of B"),
-    (f"{ONE}mxf4.block_scale.block32", {"order_a": "col"}, "not neighbours in memory never"),
+    (f"{ONE}tf32", {"order_b": "row"}, "kind::tf32 takes A and B with neighbours along k .* other order of B"),
+    (f"{ONE}mxf4.block_scale.block32", {"order_a": "col"}, "takes A and B with neighbours along k in memory: use"),
     (f"{ONE}mxf8f6f4.block_scale.block32", {"n": 64}, "M = 128 and N = 128 or 256; got M = 128, N = 64"),
     ("tcgen05.mma.sp.cta_group::1.kind::f16", {}, "dense tcgen05.mma without .ws; .* has .sp"),
     ("tcgen05.mma.ws.cta_group::1.kind::f16", {}, "has .ws: use tcgen05.mma.cta_group::1.kind::f16"),

@@ -210,9 +210,9 @@ def _check(inst: TensorMemoryInstruction, order_a: str, order_b: str) -> None:
         )
     turned = [name for name, along in (("A", order_a == "row"), ("B", order_b == "col")) if not along]
     if turned and form.kind in ("tf32", "mxf4", "mxf4nvf4"):
-        why = "only in a swizzle of 32-byte atoms, which TMA does not write" if form.kind == "tf32" else "never"
+        why = ", or in a swizzle of 32-byte atoms, which is not generated" if form.kind == "tf32" else ""
         raise Error(
-            f"kind::{form.kind} takes a matrix whose k are not neighbours in memory {why}: use order_a='row', "
+            f"kind::{form.kind} takes A and B with neighbours along k in memory{why}: use order_a='row', "
             f"order_b='col'; got the other order of {' and '.join(turned)}"
         )
     if d_letter(form, inst.m) not in "ABDF":

@@ -159,8 +159,12 @@ def generate(
     if causal:
         raise Error("causal is of attention: give attention, too")
     if gemm is not None:
-        if lds or (modifiers and language == "cuda"):
-            raise Error("a GEMM goes through LDS or shared memory by itself, and NVIDIA's has no modifiers")
+        if lds:
+            raise Error("a GEMM goes through LDS (shared memory) by itself: leave out lds (--lds)")
+        if ld == "constants":
+            raise Error("a GEMM takes its leading dimensions as arguments, for any sizes: leave out ld (--ld)")
+        if modifiers and language == "cuda":
+            raise Error(f"a GEMM of NVIDIA takes no modifiers: leave out {', '.join(modifiers)}")
         if weights and (language != "cuda" or {"wgmma", "tcgen05"}.intersection(instruction.features)):
             raise Error(f"weights of int4 are for mma.sync of f16 or bf16; not {instruction.name}")
         modifiers = {**modifiers, "weights": True} if weights else modifiers

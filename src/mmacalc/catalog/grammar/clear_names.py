@@ -100,7 +100,10 @@ def _no_function(entry: Entry, wanted: str) -> str:
     if entry.architecture.vendor != "nvidia":
         return f"{wanted[:80]} is a function for NVIDIA's targets, and {title} is not one"
     known = [name for one in (*entry.names, *entry.tensor_memory_names) for pair in functions(one) for name in pair if name]
-    return f"no instruction of {title} has '{wanted[:80]}' as its intrinsic.{did_you_mean(wanted, known)}"
+    hint = did_you_mean(wanted, known)
+    if any(name.startswith(wanted) for name in known):
+        hint = f" `mmacalc find -a {entry.architecture.name} {wanted}` lists those whose intrinsics begin so."
+    return f"no instruction of {title} has '{wanted[:80]}' as its intrinsic.{hint}"
 
 
 def _plain(text: str, found: list[str]) -> list[str]:
