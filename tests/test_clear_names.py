@@ -119,7 +119,7 @@ def test_every_intrinsic_of_a_target_is_taken_or_refused_with_the_instructions_t
     [
         ("llvm.nvvm.wgmma.mma_async", "LLVM 22 has no intrinsic for wgmma, which is inline assembly there"),
         ("llvm.nvvm.mma.m16n8k16.row.col.bf17", "Did you mean llvm.nvvm.mma.m16n8k16.row.col.bf16"),
-        ("llvm.nvvm.mma.m16n8k16.row.col", "`mmacalc find -a sm_80 llvm.nvvm.mma.m16n8k16.row.col` lists those"),
+        ("llvm.nvvm.mma.m16n8k16.row.col", "`mmacalc find -a sm_90a llvm.nvvm.mma.m16n8k16.row.col` lists those"),
         ("__dmma_m8n8k4_mma_f64", "may be 4 instructions of sm_90a"),
     ],
 )

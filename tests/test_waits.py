@@ -556,3 +556,16 @@ def test_after_a_wmma_of_gfx1250_transcendental_instructions_wait_as_long_as_oth
     }
     assert later == llvm
     assert len(later) == 6
+
+
+@pytest.mark.parametrize(
+    ("arch", "first", "second", "states"),
+    [  # what llc 22.1.8 inserts
+        ("gfx908", "s_mov_b32 m0, 0", "ds_gws_barrier v0 gds", 1),
+        ("gfx90a", "s_mov_b32 m0, 0", "ds_gws_init v0 gds", 1),
+        ("gfx942", "s_mov_b32 m0, 0", "ds_gws_barrier v0 gds", 1),
+        ("gfx942", "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], v[8:11]", "ds_gws_init v0 gds", 7),
+    ],
+)
+def test_instructions_of_global_wave_sync_read_their_register_and_m0(arch, first, second, states):
+    assert mmacalc.wait_states(first, second, arch).states == states

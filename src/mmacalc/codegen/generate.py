@@ -159,14 +159,7 @@ def generate(
     if causal:
         raise Error("causal is of attention: give attention, too")
     if gemm is not None:
-        if lds:
-            raise Error("a GEMM goes through LDS (shared memory) by itself: leave out lds (--lds)")
-        if ld == "constants":
-            raise Error("a GEMM takes its leading dimensions as arguments, for any sizes: leave out ld (--ld)")
-        if modifiers and language == "cuda":
-            raise Error(f"a GEMM of NVIDIA takes no modifiers: leave out {', '.join(modifiers)}")
-        if weights and (language != "cuda" or {"wgmma", "tcgen05"}.intersection(instruction.features)):
-            raise Error(f"weights of int4 are for mma.sync of f16 or bf16; not {instruction.name}")
+        _check_gemm(instruction, language, lds, ld, weights, modifiers)
         modifiers = {**modifiers, "weights": True} if weights else modifiers
         return plain(
             _whole(
@@ -217,6 +210,20 @@ def _whole(
         return gemm_wgmma.source(by_wgmma._replace(epilogue=epilogue_of(epilogue, inst)), sizes)
     by_mma = gemm_cuda.plan(inst, *orders, stages, bool(modifiers))
     return gemm_cuda.source(by_mma._replace(epilogue=epilogue_of(epilogue, inst)), sizes)
+
+
+def _check_gemm(
+    inst: Instruction, language: str, lds: bool, ld: str, weights: str, modifiers: Mapping[str, Any]
+) -> None:
+    """Refuse what a GEMM does not take."""
+    if lds:
+        raise Error("a GEMM goes through LDS (shared memory) by itself: leave out lds (--lds)")
+    if ld == "constants":
+        raise Error("a GEMM takes its leading dimensions as arguments, for any sizes: leave out ld (--ld)")
+    if modifiers and language == "cuda":
+        raise Error(f"a GEMM of NVIDIA takes no modifiers: leave out {', '.join(modifiers)}")
+    if weights and (language != "cuda" or {"wgmma", "tcgen05"}.intersection(inst.features)):
+        raise Error(f"weights of int4 are for mma.sync of f16 or bf16; not {inst.name}")
 
 
 def _attention(

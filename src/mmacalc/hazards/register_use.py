@@ -62,6 +62,8 @@ UNTABLED = {
     **dict.fromkeys(("image_", "tbuffer_"), Untabled(_IMAGES, "memory")),
     **dict.fromkeys(("lds_direct_load", "lds_param_load", "ds_direct_load", "ds_param_load"), _LDS_DIRECT),
     "lds_": Untabled(frozenset(("MEM",))),
+    # Always of GDS, which M0 addresses (LLVM 22.1.8, isAlwaysGDS).
+    **dict.fromkeys(("ds_gws_", "ds_ordered_count"), Untabled(frozenset(("MEM", "M0_READ")))),
     "v_interp_": Untabled(frozenset(("VALU", "M0_READ"))),
     "tensor_": Untabled(_IMAGES),
     "exp": Untabled(frozenset(("EXP",)), "export"),
@@ -678,7 +680,7 @@ def accesses(statement: Statement, arch: str) -> tuple[str, ...]:
     if SCALE_PREFIX in name:
         return ("r",) * count
     if one is None or not one.forms:
-        stored = name.startswith("exp") or any(word in name for word in ("_store", "_atomic", "tensor_"))
+        stored = name.startswith(("exp", "ds_gws_")) or any(word in name for word in ("_store", "_atomic", "tensor_"))
         return (*("r" if stored else "w",), *["r"] * (count - 1))[:count]
     form = _form_of(statement, arch)
     assert form is not None

@@ -244,7 +244,7 @@ def _page(found: KnownArchitecture) -> str:
     lines = [
         f"{one.title} (-a {one.name})",
         f"    vendor: {VENDORS[one.vendor]}",
-        f"    compiler targets: {', '.join(one.targets)}",
+        *([f"    compiler targets: {', '.join(one.targets)}"] if one.targets else []),
         f"    other names: {', '.join(name for name in one.aliases if name not in of_products) or 'none'}",
         f"    wave sizes: {' and '.join(map(str, one.waves))}",
         f"    instructions: {len(entry.names)} (-L lists them)",

@@ -104,6 +104,21 @@ class Spelling(TupleRecord):
     notes: Callable[[Operand], list[str]] = no_notes
 
 
+def by_place(
+    text: Callable[[Operand, int, int, int, int], str],
+) -> tuple[Callable[[Operand, Location, Callable[[str], str]], list[str]], Callable[[Operand, int, int, Element], str]]:
+    """`lane_texts` and `held_place` of a spelling whose places are named by register, lane, lowest bit and width."""
+
+    def lane_texts(operand: Operand, location: Location, mark: Callable[[str], str]) -> list[str]:
+        _, _, register, lsb, width = location
+        return [mark(text(operand, register, lane, lsb, width)) for lane in range(operand.lanes)]
+
+    def held_place(operand: Operand, register: int, lane: int, element: Element) -> str:
+        return text(operand, register, lane, element.lsb, element.width)
+
+    return lane_texts, held_place
+
+
 def family_spelling(family: Family) -> Spelling:
     """How names and registers of a family are spelt."""
     if family.spelling == "amd":

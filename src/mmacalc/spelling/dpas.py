@@ -7,13 +7,11 @@ DPASW's A, the registers of the second fused EU are `EU1 r0.3:bf`.
 from __future__ import annotations
 
 from ..families.dpas import SOURCES, TYPES, work_items
-from . import Spelling
+from . import Spelling, by_place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..model import Element, Instruction, Location, Operand
+    from ..model import Instruction, Location, Operand
     from ..questions.classic.layouts import RegisterColumn
 
 __all__ = ["SPELLING", "VECTORS"]
@@ -48,17 +46,6 @@ def _at(operand: Operand, register: int, lane: int, lsb: int, width: int) -> str
     return f"{name}.{bit // width}:{SUFFIXES[operand.format.name]}"
 
 
-def lane_texts(operand: Operand, location: Location, mark: Callable[[str], str]) -> list[str]:
-    """The texts of an item's place in every channel, each of them marked."""
-    _, _, register, lsb, width = location
-    return [mark(_at(operand, register, lane, lsb, width)) for lane in range(operand.lanes)]
-
-
-def held_place(operand: Operand, register: int, lane: int, element: Element) -> str:
-    """The place that `Operand.contents` found an element in."""
-    return _at(operand, register, lane, element.lsb, element.width)
-
-
 def column_title(operand: Operand, column: RegisterColumn) -> str:
     """The heading of a column in a table of registers."""
     last = column.lsb + column.width - 1
@@ -89,8 +76,9 @@ def also(operand: Operand, row: int, col: int) -> str:
 
 ENCODED = "The types are those of dst, src0, src1 and src2. `mmacalc assemble` encodes lines of iga64's assembly."
 
+LANE_TEXTS, HELD_PLACE = by_place(_at)
 SPELLING = Spelling(
     register="GRF", lane="dword", names=("r{0}", "r{0}"), counted=False, not_encoded=ENCODED, source_fields=SOURCES,
-    instruction_name=instruction_name, place=place, lane_texts=lane_texts, held_place=held_place,
+    instruction_name=instruction_name, place=place, lane_texts=LANE_TEXTS, held_place=HELD_PLACE,
     column_title=column_title, also=also,
 )  # fmt: skip

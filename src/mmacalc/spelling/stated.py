@@ -7,13 +7,11 @@ z.h[11], za.s[3][5]                 SME: an element of a vector; of ZA column 5 
 
 from __future__ import annotations
 
-from . import Spelling
+from . import Spelling, by_place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..model import Element, Instruction, Location, Operand
+    from ..model import Instruction, Location, Operand
     from ..questions.classic.layouts import RegisterColumn
 
 __all__ = ["SPELLING", "element_at"]
@@ -54,29 +52,15 @@ def place(operand: Operand, location: Location, prefix: str = "") -> str:
     return element_at(operand, location.register, location.lane, location.lsb, location.width)
 
 
-def lane_texts(operand: Operand, location: Location, mark: Callable[[str], str]) -> list[str]:
-    """The texts of an item's place in every lane, each of them marked."""
-    _, _, register, lsb, width = location
-    return [mark(element_at(operand, register, lane, lsb, width)) for lane in range(operand.lanes)]
-
-
-def held_place(operand: Operand, register: int, lane: int, element: Element) -> str:
-    """The place that `Operand.contents` found an element in."""
-    return element_at(operand, register, lane, element.lsb, element.width)
-
-
 def column_title(operand: Operand, column: RegisterColumn) -> str:
     """The heading of a column in a table of registers."""
     bits = "" if column.width == 32 else f" [{column.lsb + column.width - 1}:{column.lsb}]"
     return f"register {column.register}{bits}"
 
 
-def also(operand: Operand, row: int, col: int) -> str:
-    """Nothing."""
-    return ""
-
-
+LANE_TEXTS, HELD_PLACE = by_place(element_at)
 SPELLING = Spelling(
-    "register", "lane", ("r{0}", "r{0}"), False, NOT_ENCODED, {}, instruction_name, place, lane_texts,
-    held_place, column_title, also,
+    register="register", lane="lane", names=("r{0}", "r{0}"), counted=False, not_encoded=NOT_ENCODED, source_fields={},
+    instruction_name=instruction_name, place=place, lane_texts=LANE_TEXTS, held_place=HELD_PLACE,
+    column_title=column_title,
 )  # fmt: skip
