@@ -3,15 +3,15 @@
     mmacalc run-kernel kernel.hsaco gemm --grid 4 4 --block-dim 256 --args a.npy b.npy out:d.npy:f4:64x64 64 64 64
     mmacalc run-kernel kernel.hsaco scale --grid 2 --block-dim 64 --args out:x.npy 0.5 --trace
     mmacalc run-kernel kernel.hsaco          the kernels of a code object, with their arguments
-    mmacalc run-kernel kernel.ptx gemm --grid 2 --block 128 --args a.npy b.npy out:d.npy:f4:64x64 64 64 64
+    mmacalc run-kernel kernel.ptx gemm --grid 2 --block-dim 128 --args a.npy b.npy out:d.npy:f4:64x64 64 64 64
     mmacalc run-kernel kernel.hsaco gemm --grid 4 4 --block-dim 256 --args ... --stop-at gemm.py:74#3 --watch v41
     mmacalc run-kernel kernel.ptx --covered  the statements of PTX that cannot be run, with their lines
 
 Arguments in the kernel's order: FILE.npy is an array that the kernel reads, its rows one after the other however the
-file keeps them; out:FILE.npy one that is written back when
-the kernel has ended well, out:FILE.npy:TYPE:SHAPE one that begins as zeros (f4 is float32, u2 uint16 ...); null is a
-null pointer; 5 is an integer of the argument's size, 5.0 a float of it. map:BOX:a.npy, or map:64x64:128B:a.npy, is a
-tensor map (CUtensorMap) of an array: the box that one copy moves, rows first, and the swizzle; out:FILE.npy also there.
+file keeps them; out:FILE.npy one that is written back when the kernel has ended well, out:FILE.npy:TYPE:SHAPE one that
+begins as zeros (f4 is float32, u2 uint16 ...); null is a null pointer; 5 is an integer of the argument's size, 5.0 a
+float of it. map:BOX:a.npy, or map:64x64:128B:a.npy, is a tensor map (CUtensorMap) of an array: the box that one copy
+moves, rows first, and the swizzle; out:FILE.npy also there.
 --limit stops a kernel that does not end, and says where its waves are then; so does Ctrl-C.
 A PTX kernel comes from a .ptx file, from a fatbin or object of nvcc that carries PTX, from a folder with .ptx files, or
 as text from standard input (-).

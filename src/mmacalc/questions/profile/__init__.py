@@ -1,7 +1,7 @@
 """What a compiled kernel does, by loop, line and instruction, and what bounds it: of AMD, or a CUDA kernel as PTX.
 
     mmacalc profile kernel.hsaco gemm --grid 4 4 --block-dim 256 --args a.npy b.npy out:d.npy:f4:64x64 64 64 64
-    mmacalc profile kernel.ptx gemm --grid 2 --block 128 --args a.npy b.npy out:d.npy:f4:64x64 64 64 64 -o gemm.svg
+    mmacalc profile kernel.ptx gemm --grid 2 --block-dim 128 --args a.npy b.npy out:d.npy:f4:64x64 64 64 64 -o gemm.svg
     mmacalc profile before.hsaco after.hsaco --grid 4 --block-dim 256 --args a.npy out:b.npy:f4:4096    side by side
     mmacalc profile kernel.hsaco gemm        without arguments: the listing, each instruction once
 
