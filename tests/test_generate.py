@@ -565,6 +565,8 @@ def test_every_gemm_of_nvidia_compiles_without_spills(tmp_path):
     [
         ("v_smfmac_f32_16x16x32_f16", {"gemm": "1x1x1"}, "a dense AMD instruction of one block"),
         ("v_mfma_f32_32x32x8_f16", {"gemm": "1x1"}, "gemm is MxNxK"),
+        ("v_mfma_f32_32x32x8_f16", {"gemm": (1, 1, None)}, "gemm is MxNxK"),
+        ("v_mfma_f32_32x32x8_f16", {"gemm": "1x1x1", "tile": (None, 64, 16)}, "tile is MxNxK"),
         ("v_mfma_f32_32x32x8_f16", {"gemm": (0, 1, 1)}, "sizes of a GEMM are from 1"),
         ("v_mfma_f32_32x32x8_f16", {"gemm": "1x1x1", "lds": True}, "by itself: leave out lds"),
         ("v_mfma_f32_32x32x8_f16", {"gemm": "1x1x1", "ld": "constants"}, "takes its leading dimensions as arguments"),

@@ -1,6 +1,7 @@
 """Generated GEMMs around mma.sync of narrow elements, of blocks with scales, and around mma.sp, on the emulator."""
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -148,3 +149,16 @@ def test_a_kernel_says_where_elements_lie_that_are_narrower_than_their_bytes(giv
     for a, b in (("e2m1", "e4m3"), ("e5m2", "e3m2"), ("e4m3", "e5m2")):
         inst = mmacalc.instruction("sm_120a", f"{MMA}.m16n8k32.row.col.kind::f8f6f4.f32.{a}.{b}.f32")
         assert (said in mmacalc.generate(inst, **given)) == ({a, b} != {"e4m3", "e5m2"})
+
+
+@pytest.mark.parametrize(
+    ("weights", "got"),
+    [
+        (np.full((32, 2), 9), "got 9 at k = 0, n = 0"),
+        (np.array([[1, 2], [3, 0.5]]), "got 0.5 at k = 1, n = 1"),
+        (np.zeros((0, 8), int), "got int64 of shape (0, 8)"),
+    ],
+)
+def test_weights_that_are_no_4_bits_are_refused_by_value_and_place(weights, got):
+    with pytest.raises(Error, match=re.escape(got)):
+        mmacalc.pack_int4(weights)

@@ -17,13 +17,12 @@ from __future__ import annotations
 
 from ..base.checks import shown
 from ..base.errors import Error
-from ..base.numerals import whole
 from ..base.records import TupleRecord
 from ..chaining import chain
 from .fragments import fragment
 from .gemm import VECTOR, best_swizzle, held_k, kpack_of, lost_cycles, pieces, transposing, turns_of, writes
 from .gemm_staging import FIRST_ASYNC, STATIC_BYTES, THREADS, target_number
-from .source import kernel_name, memory_type
+from .source import extents, kernel_name, memory_type
 from .staging import Side, matrix_swizzle
 
 TYPE_CHECKING = False
@@ -159,14 +158,8 @@ def problem_of(given: str | Sequence[int]) -> Problem:
     >>> problem_of("2x16x4096x4096x128").head
     128
     """
-    parts = given.lower().split("x") if isinstance(given, str) else list(given)
-    try:
-        found = Problem(*[whole(str(part), "a size") for part in parts])
-    except (TypeError, ValueError):
-        raise Error(
-            "attention is BxHxMxNxD: batches, heads, queries, keys and the head size, such as 2x16x4096x4096x128; "
-            f"got {shown(given)}"
-        ) from None
+    meaning = "attention is BxHxMxNxD: batches, heads, queries, keys and the head size, such as 2x16x4096x4096x128"
+    found = Problem(*extents(given, 5, meaning))
     if min(found) < 1 or max(found) >= 1 << 31:
         raise Error(f"the sizes of an attention are from 1 to {(1 << 31) - 1}; got {shown(given)}")
     return found
@@ -176,11 +169,7 @@ def tile_of(given: str | Sequence[int] | None, default: tuple[int, int]) -> tupl
     """The queries and keys of a workgroup's tile."""
     if given is None:
         return default
-    try:
-        parts = given.lower().split("x") if isinstance(given, str) else list(given)
-        m, n = [whole(str(part), "a size") for part in parts]
-    except (TypeError, ValueError):
-        raise Error(f"tile of an attention is MxN, queries and keys, such as 128x64; got {shown(given)}") from None
+    m, n = extents(given, 2, "tile of an attention is MxN, queries and keys, such as 128x64")
     return m, n
 
 

@@ -15,14 +15,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..base.errors import Error
-from ..base.numerals import whole
 from ..base.records import TupleRecord
 from ..memory_access.banks import bank_access
 from ..memory_access.swizzles import Swizzle
 from ..memory_access.transpose_loads import loads_for
 from .epilogue import NO_EPILOGUE, output_format
 from .fragments import fragment, linear_sum, runs, total
-from .source import memory_type
+from .source import extents, memory_type
 from .staging import Side
 
 TYPE_CHECKING = False
@@ -221,7 +220,9 @@ def plan(
     bits = max(form.bits for form in formats)
     least = inst.k * kpack
     row_bytes = DEPTH_BYTES * (2 if inst.architecture.targets[0] == "gfx950" else 1)
-    wanted = _tile(tile) if tile is not None else (TILE, TILE, least * max(1, row_bytes * 8 // (least * bits)))
+    default = (TILE, TILE, least * max(1, row_bytes * 8 // (least * bits)))
+    m, n, k = extents(default if tile is None else tile, 3, "tile is MxNxK, such as 128x128x32")
+    wanted = m, n, k
     waves = _waves(inst, size, wanted)
     unit = waves[0] * inst.m, waves[1] * inst.n, least
     if any(value % each or value < each for value, each in zip(wanted, unit)):
@@ -299,15 +300,6 @@ def kpack_of(inst: Instruction, wave: int, fields: Mapping[str, int] | None = No
 
 def _run_bytes(found: Fragment, order: str) -> int:
     return runs(found, order)[0].count * found.operand.format.bits // 8
-
-
-def _tile(text: str | Sequence[int]) -> tuple[int, int, int]:
-    try:
-        sizes = [whole(part, "a size") for part in text.lower().split("x")] if isinstance(text, str) else list(text)
-        m, n, k = sizes
-    except (TypeError, ValueError):
-        raise Error(f"tile is MxNxK, such as 128x128x32; got {text!r}") from None
-    return m, n, k
 
 
 def _buffers(inst: Instruction, used: int, stages: int | None) -> int:

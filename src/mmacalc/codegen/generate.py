@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from itertools import product
-from operator import index
 
 from ..base.checks import arguments_checked, shown
 from ..base.errors import Error, did_you_mean, first_of
-from ..base.numerals import whole
 from ..base.records import TupleRecord, json_keys
 from . import attention_cuda, attention_hip, cuda, gemm_cuda, gemm_hip, gemm_tcgen05, gemm_tma, gemm_wgmma, hip
 from . import gemm as tiled
@@ -16,7 +14,7 @@ from .epilogue import epilogue_of
 from .fragments import chosen_lanes, fragment, group_size
 from .gemm_slices import checked_slices
 from .marks import plain
-from .source import Request
+from .source import Request, extents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -247,12 +245,7 @@ def _attention(
 
 
 def _sizes(gemm: str | Sequence[int]) -> tuple[int, int, int]:
-    try:
-        m, n, k = (
-            [whole(part, "a size") for part in gemm.lower().split("x")] if isinstance(gemm, str) else map(index, gemm)
-        )
-    except (TypeError, ValueError):
-        raise Error(f"gemm is MxNxK, such as 4096x4096x4096; got {shown(gemm)}") from None
+    m, n, k = extents(gemm, 3, "gemm is MxNxK, such as 4096x4096x4096")
     if min(m, n, k) < 1 or max(m, n, k) >= 1 << 31:
         raise Error(f"the sizes of a GEMM are from 1 to {(1 << 31) - 1}; got {shown(gemm)}")
     return m, n, k

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from operator import index
+
+from ..base.checks import shown
 from ..base.errors import Error
+from ..base.numerals import whole
 from ..base.records import TupleRecord
 from .fragments import fragment, runs, total
 from .marks import listed, mark, mark_lines
@@ -118,6 +122,33 @@ def in_bytes(inst: Instruction) -> bool:
     """
     placements = [inst.operand(name).placement for name in "AB" if name in inst.register_operands]
     return any(place.bits < place.slot_bits == 8 for place in placements)
+
+
+def extents(given: str | Sequence[int], count: int, meaning: str) -> list[int]:
+    """Sizes, from a text such as 128x64x32 or from whole numbers.
+
+    Args:
+        given: the sizes. count: how many there are. meaning: what they are, for the message.
+
+    Raises:
+        Error: others.
+
+    >>> extents("128X64", 2, "a tile is MxN"), extents((128, 64), 2, "a tile is MxN")
+    ([128, 64], [128, 64])
+    >>> extents("128x", 2, "a tile is MxN")
+    Traceback (most recent call last):
+    mmacalc.base.errors.Error: a tile is MxN; got '128x'
+    """
+    try:
+        if isinstance(given, str):
+            found = [whole(part, "a size") for part in given.lower().split("x")]
+        else:
+            found = list(map(index, given))
+    except (TypeError, ValueError):
+        found = []
+    if len(found) != count:
+        raise Error(f"{meaning}; got {shown(given)}")
+    return found
 
 
 def element_type(request: Request, name: str) -> str:

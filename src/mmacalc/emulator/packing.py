@@ -131,8 +131,13 @@ def pack_int4(weights: Any) -> Array:
     [64, 200, 64, 200]
     """
     given = np.asarray(weights)
-    if given.ndim != 2 or not np.array_equal(given, np.clip(np.rint(given), -8, 7)):
-        raise Error(f"weights are a matrix (K, N) of whole numbers from -8 to 7; got {given.dtype} of {given.shape}")
+    meaning = "weights are a matrix (K, N) of whole numbers from -8 to 7"
+    if given.ndim != 2 or not given.size or given.dtype.kind not in "iuf":
+        raise Error(f"{meaning}; got {given.dtype} of shape {given.shape}")
+    wrong = np.argwhere(~((given == np.rint(given)) & (given >= -8) & (given <= 7)))
+    if len(wrong):
+        k, n = wrong[0].tolist()
+        raise Error(f"{meaning}; got {given[k, n]} at k = {k}, n = {n}")
     k, n = given.shape
     filled = np.full((n, -(-k // 32) * 32), 8, np.uint32)
     filled[:, :k] = given.T.astype(np.int64) + 8
