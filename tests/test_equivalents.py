@@ -85,6 +85,18 @@ FLOATS = [name for name, form in FORMATS.items() if form.is_float and form.bits 
           and name != "e8m0"]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("target", "name", "said"),
+    [
+        ("A100", "v_mfma_f64_16x16x4_f64", "fraction bits of the sum  of f64               of f64"),
+        ("MI355X", "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X",
+         "A: a field of v_mfma_scale_f32_32x32x64_f8f6f4 chooses e2m1, too; its registers, cycles"),
+    ],
+)  # fmt: skip
+def test_formats_that_fields_choose_and_sums_in_f64_are_said(target, name, said):
+    assert said in answer(["find", target, "like", name]).out
+
+
 @pytest.mark.parametrize("source", FLOATS)
 def test_a_format_lacks_values_exactly_where_some_do_not_survive_it(source):
     codes = np.arange(1 << FORMATS[source].bits, dtype=np.uint32)

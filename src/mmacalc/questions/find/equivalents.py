@@ -467,7 +467,8 @@ def _parts(found: Numerics, inst: Instruction) -> Iterator[tuple[str, str]]:
     group = given.get("group", inst.k // (2 if inst.sparse else 1))
     yield "terms of one sum", SUMS.get(found.model, "{} products, then C").format(group)
     bits = [str(given[name]) for name in ("fraction", "dot_fraction", "sum_fraction") if name in given]
-    yield "fraction bits of the sum", ", ".join(bits) or ("all" if found.model in ("exact", "integer") else "of f32")
+    sums = "of f64" if inst.format("D").name == "f64" else "of f32"
+    yield "fraction bits of the sum", ", ".join(bits) or ("all" if found.model in ("exact", "integer") else sums)
     yield "rounding to D", found.rounding
     yield "subnormals", found.subnormals or "none"
     yield "NaN", found.nan or "none"
@@ -539,6 +540,9 @@ def _lines(answer: Equivalents) -> Iterator[str]:
             yield f"{change.operand}: a code of {change.source} is {times:g} times its value in {change.target}"
         if change.lost:
             yield f"{change.operand}: {change.target} lacks values of {change.source}: {change.lost}"
+        if change.kind != "same" and change.source in best.instruction.format_names(change.operand):
+            yield (f"{change.operand}: a field of {best.instruction.name} chooses {change.source}, too; its registers, "
+                   f"cycles and loads here are those of {change.target}")  # fmt: skip
     yield from _rounding(answer)
     yield from _moving("Loads of the tile's fragments from shared memory (LDS):", answer, answer.loads)
     yield from _moving("Beside the matrix unit:", answer, answer.movements)
