@@ -17,6 +17,7 @@ REGISTERS = np.ones((2, 64), np.uint32)
 LAYOUT = MFMA.operand("A").layout
 CHAIN = mmacalc.chain(MFMA, MFMA, "A")
 KERNEL = mmacalc.load(".version 7.0 .target sm_80 .address_size 64 .visible .entry f() { ret; }")["f"]
+SPARSE = "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 RIGHT = {  # for each function, arguments that it answers
     mmacalc.instruction: {"arch": "gfx942", "name": "v_mfma_f32_16x16x16_f16"},
     mmacalc.instructions: {"arch": "gfx942"},
@@ -74,6 +75,10 @@ RIGHT = {  # for each function, arguments that it answers
     MFMA.check_modifiers: {"wave": 64, "modifiers": {"cbsz": 0}},
     MFMA.operand("A").locate: {"i": 3, "k": 1, "block": 0},
     MFMA.operand("A").contents: {"register": 0, "lane": 3},
+    mmacalc.equivalents: {"instruction": MFMA, "arch": "sm_80"},
+    mmacalc.pack_int4: {"weights": np.zeros((64, 16), int)},
+    mmacalc.pack_scales: {"scales": np.zeros((128, 4), np.uint8), "blocks": 4},
+    mmacalc.pack_sparse: {"instruction": mmacalc.instruction("sm_80", SPARSE), "matrix": np.zeros((16, 32))},
     mmacalc.address_of: {"array": np.ones((2, 4))},
     mmacalc.tensor_map: {
         "array": np.zeros((8, 64), np.float16), "box": (8, 64), "swizzle": "128B", "element": "f16", "steps": (1, 1),

@@ -17,15 +17,16 @@ from .base.records import TupleRecord, json_keys
 from .catalog import entry
 from .catalog.grammar import sass
 from .families.tensor_memory import LANES, allowed_shapes, slot_bits, types_of
-from .formats import FORMATS, formats_named, named, scaling
+from .formats import CHOICES, FORMATS, formats_named, named, scaling
 from .model import Product
 from .model.tensor_memory import TensorMemoryInstruction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
+    from .formats import Format
     from .model import Architecture, Instruction, Product
 
 MATRIX_UNITS = 4
@@ -486,14 +487,18 @@ def _memory(inst: Instruction, fields: Mapping[str, int], a: int, b: int, d: int
     return -(-sum(inst.format(x, fields).bits * size for x, size in (("A", a), ("B", b), ("C", d), ("D", d))) // 8)
 
 
+def _formats(names: Iterable[str]) -> list[Format]:
+    """The formats of these names; a choice, such as f8f6f4, is none."""
+    return [FORMATS[name] for name in names if name in FORMATS]
+
+
 def _none_fits(architecture: str, record: Architecture, type: str, out: str | None) -> str:
     known: dict[str, Any] = {}
     for inst in entry(architecture).instructions():
         if {"A", "B", "D"} <= set(inst.operands) and not inst.sparse:
-            known |= dict.fromkeys(sorted(inst.format_names("A") & inst.format_names("B")))
+            known |= dict.fromkeys(sorted(inst.format_names("A") & inst.format_names("B") - CHOICES.keys()))
     result = f" with {out} results" if out else ""
-    asked = [FORMATS[name] for name in formats_named(type) if name in FORMATS]  # a choice such as f8f6f4 is none
-    narrow = any(form.bits < 8 and not form.is_float for form in asked)
-    others = ", ".join([name for name in known if FORMATS[name].bits <= 16])
+    narrow = any(form.bits < 8 and not form.is_float for form in _formats(formats_named(type)))
+    others = ", ".join([form.name for form in _formats(known) if form.bits <= 16])
     more = f". Weights of 4 bits are converted in registers to another format first, such as {others}" if narrow else ""
     return f"{record.title} multiplies no {type} matrices{result}; its dense instructions take {', '.join(known)}{more}"

@@ -335,7 +335,7 @@ class Formats(Mapping[str, FormatLine]):
         """The names of those whose ENCODING the upper nine bits of a first word are.
 
         >>> encodings("cdna3").beginning(0b110100111)
-        ('vop3p',)
+        ('vop3p', 'vop3', 'vop3:sd', 'vop3:bitop3')
         """
         if not self._codes:
             for name, line in self._lines.items():

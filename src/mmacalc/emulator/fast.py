@@ -74,6 +74,8 @@ def kernel(execution: Execution) -> Kernel | None:
     given: dict[str, Any] = dict(numerics.parameters)
     group = given.get("group") or execution.inst.k
     name = numerics.model
+    if execution.block_size and name in NO_EXPONENTS:
+        return None  # scales are multiplied in with their exponents
     if name == "fma_chain":
         if out.name == "f64" and given.get("rounding", "rn") == "rn":
             return _kernel("fma_chain_f64", {"group": 1})

@@ -87,7 +87,11 @@ def pack_sparse(instruction: Instruction, matrix: Any) -> tuple[Array, Array]:
     """
     if not getattr(instruction, "sparse", False) or not instruction.name.startswith("mma.sp"):
         raise Error(f"pack_sparse takes an mma.sp; got {shown(getattr(instruction, 'name', instruction))}")
-    values, selectors = np.asarray(matrix, float), instruction.modifier_limits()["selector"]
+    try:
+        values = np.asarray(matrix, float)
+    except (TypeError, ValueError, OverflowError):
+        raise Error(f"A is a matrix of numbers; got {shown(matrix)}") from None
+    selectors = instruction.modifier_limits()["selector"]
     executions = [execution_of(instruction, None, {"selector": at}, False, False) for at in selectors]
     sparsity = executions[0].sparsity
     assert sparsity is not None  # of mma.sp
