@@ -9,6 +9,7 @@ import pytest
 
 import mmacalc
 
+WGMMA = mmacalc.instruction("H100", "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
 MFMA = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
 SQUARE = np.ones((16, 16))
 DATA = Path(__file__).parent / "data"
@@ -47,6 +48,8 @@ RIGHT = {  # for each function, arguments that it answers
     mmacalc.numerics: {"instruction": MFMA, "wave": 64, "cbsz": 0},
     mmacalc.memory: {"operand": MFMA.operand("A"), "order": "row", "ld": 64, "pad": 0, "swizzle": None, "kpack": None,
                      "fill": 16},
+    mmacalc.shared_operand: {"inst": WGMMA, "matrix": "B", "order": "col", "swizzle": "128B", "leading": 16,
+                             "stride": 1024},
     mmacalc.generate: {"instruction": MFMA, "language": "hip", "order_a": "row", "order_b": "col", "ld": "constants",
                        "wave": 64, "gemm": None},
     mmacalc.chain: {"x": MFMA, "y": MFMA, "use": "B", "keep_k": False, "wave": 64},

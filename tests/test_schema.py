@@ -71,6 +71,7 @@ SAMPLES = {
     "tile-place": [f"tile -a sm_80 -i {MMA} --waves 2x2 -D --thread 77 --value 1", f"tile -a gfx942 -i {F16} -A -l 3"],
     "tile-operand": [f"tile -a gfx942 -i {F16} --waves 2x2 -D", f"tile -a sm_80 -i {MMA} -B"],
     "memory": [f"memory -a gfx942 -i {F16} -A --ld 64 --search", f"memory -a sm_80 -i {MMA} -B --order col"],
+    "shared-operand": ["memory -a H100 -i wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 -B --order col"],
     "chain": [f"chain -a gfx942 {F16} {F16}", f"chain -a gfx942 {F16} v_mfma_f32_16x16x32_fp8_fp8 --use A"],
     "gemm": ["gemm -a gfx942 --random 4x5x6 --type f16 --accuracy", "gemm -a sm_80 --random 40x50x60 --type tf32"],
     "generate": [f"generate -a gfx942 -i {F16}"],

@@ -44,6 +44,7 @@ TEXTS = {
     "kernels.device.profile.Profile": "profile:text",
     "memory_access.answer.Memory": "memory:memory_text",
     "memory_access.answer.MemoryAndRepair": "memory:text",
+    "memory_access.shared_operands.SharedOperand": "memory:shared_text",
     "questions.architectures.KnownArchitectures": "architectures:text",
     "questions.assemble.Assembly": "assemble:text",
     "questions.assemble.FileAssembly": "assemble:file_text",

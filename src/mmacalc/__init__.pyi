@@ -64,6 +64,7 @@ from .layout import Layout as Layout
 from .layout.cute import CuteLayout as CuteLayout
 from .layout.linear import LinearLayout as LinearLayout
 from .memory_access.answer import memory as memory
+from .memory_access.shared_operands import shared_operand as shared_operand
 from .model import Architecture as Architecture
 from .model import Element as Element
 from .model import Instruction as Instruction

@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import partial
 
 from ..base.errors import Error
-from ..families.shared_memory import SWIZZLES
+from ..families.shared_memory import SWIZZLES, panel_offsets
 from ..memory_access.swizzles import MODES
 from .epilogue import finishing, output_format
 from .fragments import fragment
@@ -36,7 +36,7 @@ from .gemm_staging import (
 from .ptx import DESCRIPTOR, SYNCHRONIZE, braced, operands
 from .source import indented
 from .staging import Side
-from .wgmma import ROWS, panel_offsets, widest
+from .wgmma import ROWS, widest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _strides(side: Side) -> tuple[int, int]:
     """The leading and the stride dimension byte offset of a side's descriptor."""
     if side.rows_of_k:
         return VECTOR, ROWS * DEPTH_BYTES
-    return panel_offsets(SWIZZLES[_mode_name(side)], side.depth)
+    return panel_offsets(SWIZZLES[_mode_name(side)].row_bytes, side.depth)
 
 
 def _descriptor(side: Side) -> str:

@@ -10,11 +10,11 @@ cuTensorMapEncodeTiled.
 
 from __future__ import annotations
 
-from ..families.shared_memory import SWIZZLES
+from ..families.shared_memory import SWIZZLES, panel_offsets
 from ..memory_access.swizzles import MODES
 from .gemm_staging import element_of
 from .staging import Side
-from .wgmma import ROWS, panel_offsets, widest
+from .wgmma import ROWS, widest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def offsets(given: Side) -> tuple[int, int]:
     """The leading and the stride dimension byte offset of a side's descriptor."""
     if given.rows_of_k:
         return VECTOR, ROWS * ROW_BYTES
-    return panel_offsets(SWIZZLES[swizzle_name(given)], given.depth)
+    return panel_offsets(SWIZZLES[swizzle_name(given)].row_bytes, given.depth)
 
 
 def step_bytes(given: Side, k: int) -> int:

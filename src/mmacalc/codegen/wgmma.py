@@ -10,7 +10,7 @@ Source: PTX ISA 9.1, section 9.7.15.5; see `mmacalc.families.shared_memory` for 
 from __future__ import annotations
 
 from ..base.records import TupleRecord
-from ..families.shared_memory import SWIZZLES
+from ..families.shared_memory import SWIZZLES, panel_offsets
 from ..memory_access.swizzles import MODES
 from .fragments import fragment
 from .ptx import DESCRIPTOR, HEADER, SHARED_ADDRESS, SYNCHRONIZE, braced, launch, operand_texts, operands
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .fragments import Fragment
     from .source import Request
 
-__all__ = ["WARPGROUP", "SharedTile", "kernel", "multiply", "panel_offsets", "shared_tile", "widest"]
+__all__ = ["WARPGROUP", "SharedTile", "kernel", "multiply", "shared_tile", "widest"]
 
 WARPGROUP = 128
 ROWS = 8  # of a tile of the canonical layouts
@@ -82,18 +82,12 @@ def shared_tile(request: Request, name: str, columns: int, k: int) -> SharedTile
     row_bytes = columns * bits // 8
     mode = widest(row_bytes)
     tile = Staged(name, element_type(request, name), bits, k, row_bytes, False, 0, MODES[mode.name], mode.row_bytes)
-    return SharedTile(tile, mode.name, *panel_offsets(mode, k), True)
+    return SharedTile(tile, mode.name, *panel_offsets(mode.row_bytes, k), True)
 
 
 def widest(row_bytes: int) -> Swizzle:
     """The widest canonical layout whose panels divide a row."""
     return max([mode for mode in SWIZZLES.values() if row_bytes % mode.row_bytes == 0], key=lambda mode: mode.row_bytes)
-
-
-def panel_offsets(mode: Swizzle, k: int) -> tuple[int, int]:
-    """The leading and the stride dimension byte offset of an MN-major tile."""
-    panel, group = k * mode.row_bytes, ROWS * mode.row_bytes  # the next panel of columns; the next eight k
-    return (panel, group) if mode.bits else (group, panel)
 
 
 def stored_k(request: Request, name: str) -> int:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from ..base.errors import Error
 from ..base.records import TupleRecord
 
-__all__ = ["SWIZZLES", "Swizzle", "descriptor", "offset", "swizzled"]
+__all__ = ["SWIZZLES", "Swizzle", "descriptor", "offset", "panel_offsets", "swizzled"]
 
 
 class Swizzle(TupleRecord):
@@ -90,6 +90,17 @@ def offset(
     if major == "mn" and mode.bits == 0:
         steps = steps[::-1]
     return swizzled(place + steps[0] * leading + steps[1] * stride, swizzle)
+
+
+def panel_offsets(row_bytes: int, k: int) -> tuple[int, int]:
+    """The leading and the stride dimension byte offset of an MN-major tile whose atoms lie one behind the other: those
+    of eight k, and those of the next `row_bytes` along m or n behind all k.
+
+    >>> panel_offsets(128, 16), panel_offsets(16, 16)
+    ((2048, 1024), (128, 256))
+    """
+    panel, group = k * row_bytes, 8 * row_bytes
+    return (panel, group) if row_bytes > 16 else (group, panel)
 
 
 def descriptor(address: int, leading: int, stride: int, swizzle: str = "128B", base_offset: int = 0) -> int:

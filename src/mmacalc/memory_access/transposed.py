@@ -82,7 +82,7 @@ def transposing(tile: Tile, placing: Placing = PLAIN) -> tuple[TransposingLoad, 
     >>> from mmacalc.memory_access.units import tile
     >>> a = mmacalc.instruction("gfx950", "v_mfma_f32_32x32x16_f16").operand("A")
     >>> [(one.load, one.k, one.cost.conflicts) for one in transposing(tile(a, "col", 64, None))][:1]
-    [('ds_read_b64_tr_b16', ((0, 3), (8, 11)), 0)]
+    [('ds_read_b64_tr_b16', ((0, 3), (8, 11)), 2)]
     >>> transposing(tile(a, "row", 64, None))
     ()
     """

@@ -42,7 +42,7 @@ PARAMETERS = (*SHAPE, "half", "selector", "scale_id_a", "scale_id_b")
 MOVED_AXES = {"lane": "L", "column": "C", "row": "R"}  # as pictures of ld, st and cp call their coordinates
 _shaped = Cache(1 << 10)  # instructions with a shape, made before
 _operands = Cache(1 << 11)
-WHERE_B = "is in shared memory, where a 64-bit matrix descriptor says; `mmacalc descriptor` draws it"
+WHERE_B = "is in shared memory, where a 64-bit matrix descriptor says; `mmacalc memory` and `descriptor` show it"
 
 
 def _types(kind: str, given: Mapping[str, Any]) -> dict[str, str]:

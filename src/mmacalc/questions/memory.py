@@ -4,6 +4,10 @@
     mmacalc memory -a gfx950 -i v_mfma_f32_32x32x16_bf16 -A --ld 64 --search   padding and swizzles without a conflict
     mmacalc memory -a gfx942 -i v_mfma_f32_16x16x16_f16 -A --kpack 2 --search  k relabelled over two instructions
     mmacalc memory -a a100 -i mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 -B --order col      with ldmatrix
+    mmacalc memory -a H100 -i wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 -B --order col   bytes by descriptor
+
+B of wgmma and of tcgen05.mma, and their A, are read from shared memory by a descriptor: then the answer is the byte of
+every element under --swizzle, in atoms --leading and --stride bytes apart.
 
 Bank phases are data of each architecture, with their source; what has not been measured is marked.
 """
@@ -11,7 +15,7 @@ Bank phases are data of each architecture, with their source; what has not been 
 from __future__ import annotations
 
 from ..base.errors import counted
-from ..command import Command, Reply, flag, number, option, show
+from ..command import Command, Reply, flag, number, option, show, tables
 from ..command.common import ARCHITECTURE, INSTRUCTION, JSON, MODIFIERS, TILE, WAVE, operand_of
 from ..command.options import modifiers
 from ..spelling import instruction_name
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
     from ..command import Options
     from ..memory_access.accesses import LdsCost, Repair
     from ..memory_access.answer import Memory, MemoryAndRepair
+    from ..memory_access.shared_operands import SharedOperand
+    from ..model import Instruction
 
 
 def memory_text(found: Memory) -> str:
@@ -161,16 +167,89 @@ def _runs(lanes: tuple[int, ...]) -> str:
     return " ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
+def shared_text(found: SharedOperand) -> str:
+    """Where the elements of an operand are that a descriptor describes: the formula, and the first rows' bytes."""
+    inst, mn = found.instruction, "i" if found.matrix == "A" else "j"
+    down, along = (mn, "k") if found.major == "k" else ("k", mn)
+    element = f"{found.matrix}[{mn}][k]" if found.matrix == "A" else f"{found.matrix}[k][{mn}]"
+    shape = f"{found.rows} {'rows' if found.matrix == 'A' else 'columns'}, {found.depth} k"
+    major, start = f"{found.major.upper()}-major", f"the start is a multiple of {found.alignment}"
+    lines = [
+        f"Architecture: {inst.architecture.title}",
+        f"Instruction: {instruction_name(inst)}",
+        f"{found.matrix} ({found.format}) in shared memory, {major}, swizzle {found.swizzle}: {shape}",
+        f"Descriptor: leading {found.leading}, stride {found.stride} bytes; {start}",
+        f"Byte of {element}: {found.formula}",
+        *_shared_notes(found, mn),
+    ]
+    run = (32 if found.swizzle == "128B base32B" else 16) * 8 // found.bits
+    table = found.table if found.major == "k" else tuple(zip(*found.table))
+    starts = range(0, min(len(table[0]), 8 * run), run)
+    header = [f"{down} \\ {along}", *[f"{first} to {first + run - 1}" for first in starts]]
+    rows = [(str(row), *[str(line[first]) for first in starts]) for row, line in enumerate(table[:SHOWN])]
+    left = len(table) > SHOWN or len(table[0]) > 8 * run
+    more = "The rest by the formula, and with --json.\n" if left else ""
+    return "\n".join(lines) + "\n" + tables.write(header, rows, "grid") + "\n" + more
+
+
+def _shared_notes(found: SharedOperand, mn: str) -> Iterator[str]:
+    """What a kernel does with it: further instructions along k, and the tensor copy that writes it."""
+    step = found.instruction_depth
+    if found.depth > step:
+        yield f"An instruction reads {step} k; the next begins {step * found.bits // 8} bytes on"
+    if found.swizzle in ("none", "128B base32B"):
+        return
+    if found.major == "k":
+        panels, rows, elements = found.depth * found.bits // 8 // found.row_bytes, found.rows, "k"
+    else:
+        panels, rows, elements = found.rows * found.bits // 8 // found.row_bytes, found.depth, mn
+    count = f"{panels} boxes" if panels > 1 else "a box"
+    across = found.row_bytes * 8 // found.bits
+    yield f"TMA writes it so: {count} of {rows} rows of {across} {elements}, swizzle {found.swizzle}"
+
+
+SHOWN = 16  # rows of bytes in the text
+
+
+def _shared(options: Options, inst: Instruction) -> SharedOperand:
+    """The operand that a descriptor describes, with the options that concern it."""
+    from ..base.errors import Error
+    from ..memory_access.shared_operands import shared_operand
+    from ..model.tensor_memory import TensorMemoryInstruction
+
+    others = {"ld": None, "pad": 0, "kpack": None, "fill": 16, "search": False, **{one.name: None for one in TILE}}
+    for name, usual in others.items():
+        if getattr(options, name) not in (usual, []):
+            raise Error(f"--{name.replace('_', '-')} is not for an operand that a descriptor describes; --order, "
+                        "--swizzle, --leading and --stride are")  # fmt: skip
+    given = modifiers(options)
+    shape = {name: value for name in "mnk" if (value := getattr(options, name)) is not None}
+    if isinstance(inst, TensorMemoryInstruction):
+        inst = inst.shaped(**shape)
+    elif shape:
+        raise Error(f"{inst.name} has its shape in its name; -M, -N and -K are for tcgen05.mma")
+    if given:
+        raise Error(f"{', '.join(given)} does not change where {options.matrix} lies in shared memory")
+    swizzle = options.swizzle.replace("-", " ") if options.swizzle else None
+    return shared_operand(inst, options.matrix, options.order, swizzle, options.leading, options.stride)
+
+
 def run(options: Options) -> Reply:
     """The accesses of an operand."""
     from ..base.errors import Error
     from ..catalog import entry
     from ..memory_access.answer import MemoryAndRepair, memory
+    from ..memory_access.shared_operands import reads_shared_memory
     from ..memory_access.transposed import transposing_repair
 
     if not options.matrix:
         raise Error("choose the matrix with -A, -B, -C or -D")
     inst = entry(options.architecture).meant(options.instruction)
+    if reads_shared_memory(inst, options.matrix) and (options.matrix == "B" or inst.in_tensor_memory or options.shared):
+        return show(options.json, "shared-operand", _shared(options, inst), shared_text)
+    for name in ("leading", "stride", "m", "n", "k", "shared"):
+        if getattr(options, name) not in (None, False):
+            raise Error(f"--{name} is for an A or B that wgmma or tcgen05.mma reads from shared memory by a descriptor")
     operand = operand_of(options, inst, options.matrix, modifiers(options))
     answer = memory(operand, options.order, options.ld, options.pad, options.swizzle, options.kpack, options.fill)
     fast = answer.transposing
@@ -198,16 +277,23 @@ COMMAND = Command(
         option(
             "--swizzle", placeholder="SWIZZLE",
             help="of LDS: BITS,BASE,SHIFT, 32B, 64B, 128B or vec,perPhase,maxPhase=4,1,16",
-            known=("32B", "64B", "128B"),
+            known=("32B", "64B", "128B", "none", "128B-base32B"),
         ),
         number("--kpack", placeholder="N", help="load N instructions' operands at once, k relabelled"),
         number(
             "--fill", placeholder="BYTES", default=16,
             help="a lane's bytes in the accesses that fill LDS: 4, 8 or 16 (default), which --search also keeps free",
         ),
+        number("--leading", placeholder="BYTES", help="of a descriptor: the leading dimension byte offset"),
+        number("--stride", placeholder="BYTES", help="of a descriptor: the stride dimension byte offset"),
+        *[
+            number(f"-{name}", f"--{name.lower()}", help=f"of tcgen05.mma: {name}; the largest if left out")
+            for name in "MNK"
+        ],
+        flag("--shared", help="A of wgmma in shared memory by a descriptor, not in registers"),
         flag("--search", help="the smallest padding and swizzle without a conflict"),
         *TILE,
         *MODIFIERS,
     ),
-    run, {"memory": text},
+    run, {"memory": text, "shared-operand": shared_text},
 )  # fmt: skip

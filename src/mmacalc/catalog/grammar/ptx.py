@@ -38,8 +38,8 @@ MEANINGS = {
     "rn": "rounding", "rz": "rounding", "rm": "rounding", "rp": "rounding", "xor": "bit_operation", "and": "bit_operation",
 }  # fmt: skip
 SHARED_MEMORY = (
-    "is in shared memory, where a 64-bit matrix descriptor says, and in no register; `mmacalc descriptor` with the same -a "
-    "and -i encodes that, `mmacalc descriptor atom` has the swizzle, -d describes both"
+    "is in shared memory, where a 64-bit matrix descriptor says, and in no register; `mmacalc memory` with the same -a and "
+    "-i has each element's byte, `mmacalc descriptor` encodes where, -d describes both"
 )
 FLAGS = ("sync", "aligned", "trans", "satfinite", "block_scale", "x1", "x2", "x4")
 REPEATED = ("sync", "satfinite")
