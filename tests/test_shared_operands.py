@@ -94,7 +94,7 @@ def test_the_command_says_where_each_element_is_in_text_and_json():
     assert "TMA writes it so: a box of 64 rows of 64 k, swizzle 128B" in text
     told = json.loads(answer([*argv, "-B", "--json"]).out)
     assert (told["query"], told["stride"], told["bytes"][9][8]) == ("shared-operand", 1024, 1024 + 128 + (1 ^ 1) * 16)
-    shared = answer([*argv, "-A", "--shared", "--swizzle", "32B"]).out
+    shared = answer([*argv, "-A", "--by-descriptor", "--swizzle", "32B"]).out
     assert "A (bf16) in shared memory, MN-major, swizzle 32B: 64 rows, 16 k" in shared
     argv = ["memory", "-a", "B200", "-i", "tcgen05.mma.cta_group::1.kind::tf32", "-B", "-M", "128", "-N", "64"]
     assert "swizzle 128B base32B: 64 columns" in answer([*argv, "--swizzle", "128B-base32B"]).out

@@ -245,11 +245,16 @@ def run(options: Options) -> Reply:
     if not options.matrix:
         raise Error("choose the matrix with -A, -B, -C or -D")
     inst = entry(options.architecture).meant(options.instruction)
-    if reads_shared_memory(inst, options.matrix) and (options.matrix == "B" or inst.in_tensor_memory or options.shared):
+    if reads_shared_memory(inst, options.matrix) and (
+        options.matrix == "B" or inst.in_tensor_memory or options.by_descriptor
+    ):
         return show(options.json, "shared-operand", _shared(options, inst), shared_text)
-    for name in ("leading", "stride", "m", "n", "k", "shared"):
+    for name in ("leading", "stride", "m", "n", "k", "by_descriptor"):
         if getattr(options, name) not in (None, False):
-            raise Error(f"--{name} is for an A or B that wgmma or tcgen05.mma reads from shared memory by a descriptor")
+            raise Error(
+                f"--{name.replace('_', '-')} is for an A or B that wgmma or tcgen05.mma reads from shared memory by a "
+                "descriptor"
+            )
     operand = operand_of(options, inst, options.matrix, modifiers(options))
     answer = memory(operand, options.order, options.ld, options.pad, options.swizzle, options.kpack, options.fill)
     fast = answer.transposing
@@ -284,13 +289,13 @@ COMMAND = Command(
             "--fill", placeholder="BYTES", default=16,
             help="a lane's bytes in the accesses that fill LDS: 4, 8 or 16 (default), which --search also keeps free",
         ),
-        number("--leading", placeholder="BYTES", help="of a descriptor: the leading dimension byte offset"),
-        number("--stride", placeholder="BYTES", help="of a descriptor: the stride dimension byte offset"),
+        number("--leading", help="of a descriptor: the leading dimension byte offset"),
+        number("--stride", help="of a descriptor: the stride dimension byte offset"),
         *[
             number(f"-{name}", f"--{name.lower()}", help=f"of tcgen05.mma: {name}; the largest if left out")
             for name in "MNK"
         ],
-        flag("--shared", help="A of wgmma in shared memory by a descriptor, not in registers"),
+        flag("--by-descriptor", help="A of wgmma in shared memory by a descriptor, not in registers"),
         flag("--search", help="the smallest padding and swizzle without a conflict"),
         *TILE,
         *MODIFIERS,
