@@ -24,7 +24,7 @@ TRIES = [
     (["numerics", "-a", "MI300X"], 0, ("fraction bits: how far below the largest exponent",)),
     (["explain", NVVM], 0, ("A: {%a0, %a1, %a2, %a3}",)),  # %a2 is no RTX A2
     (["explain", "-a", "gfx90a", WRONG], 0, ("note: D of", "note: A of", "note: B of", "note: C of")),
-    (["memory", "H100", "wgmma.m64n128k16.f32.bf16.bf16", "-B"], 2, ("`mmacalc descriptor` with the same -a and -i",)),
+    (["memory", "H100", "wgmma.m64n128k16.f32.bf16.bf16", "-B"], 0, ("Byte of B[k][j]: x ^", "MN-major")),
     (["descriptor", "H100", "wgmma.m64n128k16.f32.bf16.bf16", "--stride", "1024"], 0, ("dimension byte offset",)),
     (["descriptor", "H100", "wgmma.m64n128k16.f32.bf16.bf16"], 0, ("--stride gives the bytes", "it is 1024")),
     (["draw", "MI300X", BOTH[0], "-D", "--width", "60"], 0, ("takes 110 characters in a line, not 60",)),

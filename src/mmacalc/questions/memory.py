@@ -282,7 +282,7 @@ COMMAND = Command(
         option(
             "--swizzle", placeholder="SWIZZLE",
             help="of LDS: BITS,BASE,SHIFT, 32B, 64B, 128B or vec,perPhase,maxPhase=4,1,16",
-            known=("32B", "64B", "128B", "none", "128B-base32B"),
+            known=("32B", "64B", "128B", "none"),
         ),
         number("--kpack", placeholder="N", help="load N instructions' operands at once, k relabelled"),
         number(
