@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 import mmacalc
-from mistaken_ptx import CASES, KERNELS, RIGHT, SOURCE, TEXT, arrays
+from mistaken_ptx import CASES, KERNELS, RIGHT, TEXT
 from mmacalc.cli import answer
-from mmacalc.kernels.ptx.kernel import PtxKernel
-from mmacalc.kernels.ptx.launch import Launch
-from mmacalc.ptx.reader import read
+from ptx_findings import Case, compiled, is_named, is_right, launched
 
 # name: the kind of a finding ("stopped" of an error, "note" of a note), what its line of the source has, its words
 WRONG: dict[str, tuple[str, str, str]] = {
@@ -89,19 +87,8 @@ WRONG: dict[str, tuple[str, str, str]] = {
 UNNAMED = {"swizzled<4>"}  # reads other columns of the tile than were meant: only the result shows it
 
 
-def launched(name: str, schedule: int | None = None) -> tuple[Launch, bool]:
-    """A launch, and whether its result is right."""
-    grid, block, shared, make = CASES[name.partition("<")[0]]
-    arguments, found, wanted = make(*arrays(name.partition("<")[0]))
-    launch = Launch(KERNELS[name], grid, block, arguments, shared, schedule=schedule)
-    launch.run()
-    return launch, bool(np.allclose(found, wanted, rtol=1e-4, atol=1e-4))
-
-
-def source(finding: Any) -> str:
-    """The line of mistakes.cu of a finding: where a function of it that was put in place is called."""
-    place = finding.location.inlined_at or finding.location
-    return SOURCE[place.line - 1] if place.file == "mistakes.cu" else ""
+def case(name: str) -> Case:
+    return CASES[name.partition("<")[0]]
 
 
 def test_every_kernel_of_the_source_is_tried() -> None:
@@ -111,28 +98,12 @@ def test_every_kernel_of_the_source_is_tried() -> None:
 @pytest.mark.parametrize("schedule", [None, 1, 3, 5])
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_kernel_is_right_and_has_no_finding_in_any_order(name: str, schedule: int | None) -> None:
-    launch, right = launched(name, schedule)
-    assert not launch.findings, str(next(iter(launch.findings.values())).sentence)
-    assert not launch.remarks
-    assert right
+    is_right(KERNELS[name], case(name), schedule)
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_mistake_is_named_at_its_line_of_the_source(name: str) -> None:
-    kind, text, message = WRONG[name]
-    if kind == "stopped":
-        with pytest.raises(mmacalc.Error, match=message):
-            launched(name)
-        return
-    launch, _ = launched(name)
-    if kind == "note":
-        assert any(message in remark for _, remark in launch.remarks)
-        assert not launch.findings
-        return
-    found = list(launch.findings.values())
-    assert any(
-        one.kind == kind and text in source(one) and message in one.message for one in found
-    ), "\n".join(f"{one.sentence} [{source(one)}]" for one in found)  # fmt: skip
+    is_named(KERNELS[name], case(name), WRONG[name])
 
 
 def test_a_tensor_map_is_given_on_the_command_line(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,8 +143,5 @@ def test_kernels_have_their_names_in_cpp_and_a_source_is_refused_with_the_way_ou
 
 def test_a_bulk_store_that_is_not_waited_for_before_the_end_is_a_note() -> None:
     text = TEXT.replace("cp.async.bulk.wait_group.read 0;", "")
-    grid, block, shared, make = CASES["tma_store"]
-    arguments = make(*arrays("tma_store"))[0]
-    launch = Launch(PtxKernel(read(text), KERNELS["tma_store<0>"].name), grid, block, arguments, shared)
-    launch.run()
+    launch, _ = launched(compiled(text)["tma_store<0>"], CASES["tma_store"])
     assert any("wait_group.read" in remark for _, remark in launch.remarks)

@@ -6,52 +6,17 @@ tests/data/ptx/pitfalls.cu and blackwell.cu have the kernels; their PTX is by nv
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
 
-import mmacalc
 import recorded
 from mmacalc.kernels.ptx.kernel import PtxKernel
-from mmacalc.kernels.ptx.launch import Launch
-from mmacalc.ptx.reader import read
+from ptx_findings import Case, compiled, is_named, is_right, product, rows, swizzled
 from samples import sampled
 
-FILES = {"pitfalls": "sm_90a", "blackwell": "sm_100a"}
-Case = tuple[Any, int, int, list[Any], np.ndarray, Any]
-
-
-class Values:
-    """Random arrays, new ones for each launch."""
-
-    def __init__(self) -> None:
-        self.random = np.random.default_rng(3)
-
-    def words(self, *shape: int) -> np.ndarray:
-        return self.random.integers(0, 99, shape).astype(np.uint32)
-
-    def floats(self, *shape: int) -> np.ndarray:
-        return self.random.standard_normal(shape).astype(np.float32)
-
-    def halves(self, *shape: int) -> np.ndarray:
-        return self.random.standard_normal(shape).astype(np.float16)
-
-
-def exchanged(size: int, bit: int) -> np.ndarray:
-    return np.arange(size) ^ bit
-
-
-def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    found: np.ndarray = a.astype(float) @ b.astype(float).T
-    return found
-
-
-def of_words(count: int, threads: int, results: int, want: Callable[[np.ndarray], Any], *more: int) -> Case:
-    x, z = Values().words(count), np.zeros(results, np.uint32)
-    return 1, threads, 0, [x, z, *more], z, want(x)
+FILES = ("pitfalls_sm_90a", "blackwell_sm_100a")
 
 
 def voted(x: np.ndarray) -> np.ndarray:
@@ -66,83 +31,43 @@ def voted(x: np.ndarray) -> np.ndarray:
     return np.array(found, np.uint32)
 
 
-def accesses() -> Case:
-    x, z, t = Values().floats(64), np.zeros(64, np.float32), np.arange(64)
-    return 1, 64, 0, [x, z, 64], z, x + x[t ^ 63] + x[t & 7] + t
+def transposed(x: np.ndarray) -> np.ndarray:
+    """Four matrices of 8x8 halves, each turned."""
+    halves = x.view(np.uint16).reshape(4, 8, 8).swapaxes(1, 2)
+    return np.ascontiguousarray(halves).view(np.uint32).reshape(-1)
 
 
-def steps_of_words(bit: int) -> Case:
-    x, z = Values().words(7, 128), np.zeros(128, np.uint32)
-    return 1, 128, 0, [x, z, 7], z, x.sum(0)[exchanged(128, bit)]
-
-
-def turns() -> Case:
-    z = np.zeros(1, np.uint32)
-    return 1, 64, 0, [z, 3], z, 0b010101
-
-
-def spread() -> Case:
-    x, z = Values().words(128), np.zeros(16, np.uint32)
-    return 2, 64, 0, [x, z], z, np.bincount(x & 15, minlength=16)
-
-
-def swizzled(x: np.ndarray, rows: int = 64) -> Any:
-    return mmacalc.tensor_map(x, (rows, 64), swizzle="128B")
-
-
-def pipeline() -> Case:
-    v = Values()
-    a, b, d = v.halves(64, 320), v.halves(64, 320), np.zeros((64, 64), np.float32)
-    return 1, 160, 32768, [swizzled(a), swizzled(b), d, 5], d, product(a, b)
-
-
-def shared_ring() -> Case:
-    x, z = Values().floats(5, 128), np.zeros((2, 128), np.float32)
-    want = np.tile(x.sum(0)[exchanged(128, 64)], (2, 1))
-    return 2, 160, 0, [mmacalc.tensor_map(x, (1, 128)), z, 5], z, want
-
-
-def gemm() -> Case:
-    v = Values()
-    a, b, d = v.halves(256, 192), v.halves(64, 192), np.zeros((256, 64), np.float32)
-    return 1, 256, 49152, [swizzled(a, 128), swizzled(b), d, 2, 3], d, product(a, b)
-
-
-def tensor_memory() -> Case:
-    v = Values()
-    a, b, d = v.halves(128, 16), v.halves(64, 16), np.zeros((128, 64), np.float32)
-    return 1, 128, 0, [a.view(np.uint32), b.view(np.uint16), d], d, product(a, b)
-
-
-def odd_sum(x: np.ndarray) -> np.ndarray:
-    found: np.ndarray = np.where(x & 1, x[x % 2 == 1].sum(), 0)
-    return found
-
-
-CASES: dict[str, Callable[[], Case]] = {
-    "tree": lambda: of_words(128, 128, 1, lambda x: x.sum()),
-    "neighbour": lambda: of_words(128, 128, 128, lambda x: (x + np.append(x[1:], 0))[::-1]),
-    "histogram": lambda: of_words(128, 128, 16, lambda x: np.bincount(x & 15, minlength=16)),
-    "two_tiles": lambda: steps_of_words(64),
-    "flag": lambda: of_words(32, 64, 32, lambda x: np.roll(x, -1)),
-    "ended": lambda: of_words(128, 128, 128, lambda x: np.append(x[99::-1], np.zeros(28)), 100),
-    "diverged": lambda: of_words(32, 32, 32, odd_sum),
-    "halves": lambda: of_words(33, 32, 32, voted),
-    "accesses": accesses,
-    "tail": lambda: steps_of_words(96),
-    "noted": lambda: of_words(128, 128, 128, lambda x: x[exchanged(128, 64)]),
-    "elected": lambda: of_words(32, 32, 32, lambda x: np.full(32, x[7])),
-    "fragments": lambda: of_words(
-        128, 32, 128,
-        lambda x: np.ascontiguousarray(x.view(np.uint16).reshape(4, 8, 8).swapaxes(1, 2)).view(np.uint32).reshape(-1),
+T = np.arange(128)
+CASES: dict[str, Case] = {
+    "tree": (1, 128, 0, "w128 W1", lambda x, z: ([x, z], z, x.sum())),
+    "neighbour": (1, 128, 0, "w128 W128", lambda x, z: ([x, z], z, (x + np.append(x[1:], 0))[::-1])),
+    "histogram": (1, 128, 0, "w128 W16", lambda x, z: ([x, z], z, np.bincount(x & 15, minlength=16))),
+    "two_tiles": (1, 128, 0, "w7x128 W128", lambda x, z: ([x, z, 7], z, x.sum(0)[T ^ 64])),
+    "flag": (1, 64, 0, "w32 W32", lambda x, z: ([x, z], z, np.roll(x, -1))),
+    "ended": (1, 128, 0, "w128 W128", lambda x, z: ([x, z, 100], z, np.append(x[99::-1], np.zeros(28)))),
+    "diverged": (1, 32, 0, "w32 W32", lambda x, z: ([x, z], z, np.where(x & 1, x[x % 2 == 1].sum(), 0))),
+    "halves": (1, 32, 0, "w33 W32", lambda x, z: ([x, z], z, voted(x))),
+    "accesses": (1, 64, 0, "f64 F64", lambda x, z: ([x, z, 64], z, x + x[T[:64] ^ 63] + x[T[:64] & 7] + T[:64])),
+    "tail": (1, 128, 0, "w7x128 W128", lambda x, z: ([x, z, 7], z, x.sum(0)[T ^ 96])),
+    "noted": (1, 128, 0, "w128 W128", lambda x, z: ([x, z], z, x[T ^ 64])),
+    "elected": (1, 32, 0, "w32 W32", lambda x, z: ([x, z], z, x[7])),
+    "fragments": (1, 32, 0, "w128 W128", lambda x, z: ([x, z], z, transposed(x))),
+    "turns": (1, 64, 0, "W1", lambda z: ([z, 3], z, 0b010101)),
+    "spread": (2, 64, 0, "w128 W16", lambda x, z: ([x, z], z, np.bincount(x & 15, minlength=16))),
+    "bulk": (1, 128, 0, "w132 W128", lambda x, z: ([x, z], z, x[T ^ 64])),
+    "pipeline": (
+        1, 160, 32768, "h64x320 h64x320 F64x64",
+        lambda a, b, d: ([swizzled(a), swizzled(b), d, 5], d, product(a, b)),
     ),
-    "turns": turns,
-    "spread": spread,
-    "bulk": lambda: of_words(132, 128, 128, lambda x: x[exchanged(128, 64)]),
-    "pipeline": pipeline,
-    "shared_ring": shared_ring,
-    "gemm": gemm,
-    "tensor_memory": tensor_memory,
+    "shared_ring": (2, 160, 0, "f5x128 F2x128", lambda x, z: ([rows(x), z, 5], z, np.tile(x.sum(0)[T ^ 64], (2, 1)))),
+    "gemm": (
+        1, 256, 49152, "h256x192 h64x192 F256x64",
+        lambda a, b, d: ([swizzled(a, 128), swizzled(b), d, 2, 3], d, product(a, b)),
+    ),
+    "tensor_memory": (
+        1, 128, 0, "h128x16 h64x16 F128x64",
+        lambda a, b, d: ([a.view(np.uint32), b.view(np.uint16), d], d, product(a, b)),
+    ),
 }  # fmt: skip
 FLIES = "which an asynchronous copy in flight writes: it is not waited for"
 READ = "which an asynchronous operation in flight reads"
@@ -252,36 +177,12 @@ RIGHT = [f"{name}<0>" for name in CASES]
 
 
 @cache
-def kernels() -> dict[str, tuple[PtxKernel, str]]:
-    """By its name in C++ each kernel, and the file of its source."""
-    found = {}
-    for file, target in FILES.items():
-        module = read(recorded.text(f"ptx/{file}_{target}.ptx.gz"))
-        for function in module.entries:
-            kernel = PtxKernel(module, function.name)
-            found[kernel.cpp_name] = kernel, file
-    return found
+def kernels() -> dict[str, PtxKernel]:
+    return {name: kernel for file in FILES for name, kernel in compiled(recorded.text(f"ptx/{file}.ptx.gz")).items()}
 
 
-@cache
-def lines(file: str) -> list[str]:
-    return (recorded.DATA / "ptx" / f"{file}.cu").read_text().split("\n")
-
-
-def launched(name: str, schedule: int | None = None) -> tuple[Launch, bool]:
-    """A launch, and whether its result is right."""
-    grid, block, shared, arguments, found, wanted = CASES[name.partition("<")[0]]()
-    launch = Launch(kernels()[name][0], grid, block, arguments, shared, schedule=schedule)
-    launch.run()
-    return launch, bool(np.allclose(found, wanted, rtol=1e-3, atol=1e-2))
-
-
-def source(file: str, finding: Any) -> str:
-    """The line of the source of a finding: where functions that were put in place are called, in the kernel."""
-    place = finding.location
-    while place is not None and place.inlined_at is not None:
-        place = place.inlined_at
-    return lines(file)[place.line - 1] if place is not None else ""
+def case(name: str) -> Case:
+    return CASES[name.partition("<")[0]]
 
 
 def test_every_kernel_of_the_sources_is_tried() -> None:
@@ -291,21 +192,9 @@ def test_every_kernel_of_the_sources_is_tried() -> None:
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_kernel_is_right_and_has_no_finding_in_any_order(name: str) -> None:
     for schedule in (None, 1, 2, 3):
-        launch, right = launched(name, schedule)
-        assert not launch.findings, str(next(iter(launch.findings.values())).sentence)
-        assert right
+        is_right(kernels()[name], case(name), schedule)
 
 
 @sampled("name", list(WRONG), 30)
 def test_a_mistake_is_named_by_its_kind_at_its_line(name: str) -> None:
-    kind, text, message = WRONG[name]
-    if kind == "stopped":
-        with pytest.raises(mmacalc.Error, match=message):
-            launched(name)
-        return
-    launch, _ = launched(name)
-    found = list(launch.findings.values())
-    file = kernels()[name][1]
-    assert any(
-        one.kind == kind and text in source(file, one) and message in one.message for one in found
-    ), "\n".join(f"{one.sentence} [{source(file, one)}]" for one in found)  # fmt: skip
+    is_named(kernels()[name], case(name), WRONG[name])

@@ -227,17 +227,17 @@ def of_recorded() -> Iterator[tuple[str, Launching]]:
     sys.path[:0] = [str(Path(__file__).parents[1] / "tests")]
     import mistaken_ptx
     import mmacalc
+    import ptx_findings
     import recorded
 
     for name in mistaken_ptx.RIGHT:
-        entry, case = mistaken_ptx.KERNELS[name].name, name.partition("<")[0]
-        grid, block, shared, made = mistaken_ptx.CASES[case]
+        entry, case = mistaken_ptx.KERNELS[name].name, mistaken_ptx.CASES[name.partition("<")[0]]
 
-        def make(made: Any = made, case: str = case) -> tuple[list[Any], list[np.ndarray]]:
-            arguments, result, _ = made(*mistaken_ptx.arrays(case))
+        def make(case: Any = case) -> tuple[list[Any], list[np.ndarray]]:
+            arguments, result, _ = ptx_findings.with_arrays(case)
             return arguments, [result]
 
-        yield name, Launching(alone(mistaken_ptx.TEXT, entry), grid, block, shared, make, entry)
+        yield name, Launching(alone(mistaken_ptx.TEXT, entry), *case[:3], make, entry)
 
     def ring() -> tuple[list[Any], list[np.ndarray]]:
         rng, d = np.random.default_rng(0), np.zeros((64, 64), np.float32)
