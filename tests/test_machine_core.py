@@ -191,7 +191,7 @@ def test_every_operation_of_the_core_computes_what_its_row_does(target):
             if differing(instruction, machine, covered):
                 wrong.append((name, instruction.sources, instruction.modifiers))
     assert wrong[:10] == []
-    assert [name for name, number in runs._core()[1].items() if number not in covered] == []
+    assert [name for name, number in runs._codes().items() if number not in covered] == []
 
 
 SOURCE = """typedef float float4_ __attribute__((ext_vector_type(4)));
@@ -238,9 +238,7 @@ def launched(source, target):
 def test_a_launch_reports_the_same_with_and_without_the_core(target, race, monkeypatch):
     source = product(target) if race is None else SOURCE.replace("RACE", race)
     found, report = launched(source, target)
-    monkeypatch.setattr("mmacalc.kernels.amd.local_access._core", lambda: None)
-    monkeypatch.setattr("mmacalc.kernels.amd.runs._core", lambda: None)
-    monkeypatch.setattr("mmacalc.kernels.amd.products._core", lambda: None)
+    monkeypatch.setattr("mmacalc.emulator.core.function", lambda *_: None)
     hip_kernels.cache_clear()
     wanted, other = launched(source, target)
     assert (found.view(np.uint32) == wanted.view(np.uint32)).all()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["Task", "address", "build", "function", "library"]
+__all__ = ["WAVES", "Task", "address", "build", "function", "library"]
 
 VERSION = 5
 HERE = Path(__file__).parent
@@ -44,6 +44,12 @@ class Task(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("rows", "columns", "depth")),
         *((name, ctypes.c_int32) for name in _NUMBERS),
     ]
+
+
+_ROWS = (ctypes.POINTER(Task), ctypes.c_int64, ctypes.c_int64)
+WAVES = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+"""The arguments of a function that works on the registers of waves (struct Waves of lanes.c): them, what it carries
+out, and how many lanes a wave has."""
 
 
 def address(array: Any) -> int:
@@ -96,11 +102,15 @@ def library() -> ctypes.CDLL | None:
 
 
 @lru_cache(maxsize=64)
-def function(name: str) -> Callable[[Task, int, int], None] | None:
-    """A kernel of the core: it computes the rows from first to before last of a task."""
+def function(name: str, arguments: tuple[Any, ...] = _ROWS, result: Any = None) -> Callable[..., Any] | None:
+    """A function of the core by its name without mmacalc_; None without the core, or if it has none of this name.
+
+    arguments, result: the types of ctypes. By default those of a kernel, which computes the rows from first to before
+    last of a task.
+    """
     found = getattr(library(), f"mmacalc_{name}", None)
     if found is not None:
-        found.argtypes, found.restype = (ctypes.POINTER(Task), ctypes.c_int64, ctypes.c_int64), None
+        found.argtypes, found.restype = arguments, result
     return found
 
 

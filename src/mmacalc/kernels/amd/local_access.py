@@ -8,12 +8,12 @@ an access is the same on both ways.
 from __future__ import annotations
 
 import ctypes
-from functools import lru_cache
 
 import numpy as np
 
 from ...asm.decoded import RegisterOperand
-from ...emulator.core import address, library
+from ...emulator import core
+from ...emulator.core import address
 from ..device.races import AGAINST
 from ..device.traffic import KNOWN
 from .checks import LocalAccess
@@ -57,15 +57,8 @@ class _Local(ctypes.Structure):
     ]  # fmt: skip
 
 
-@lru_cache(maxsize=1)
 def _core() -> Callable[[int, int, int], int] | None:
-    found = library()
-    if found is None:
-        return None
-    found.mmacalc_local.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-    found.mmacalc_local.restype = ctypes.c_int64
-    made: Callable[[int, int, int], int] = found.mmacalc_local
-    return made
+    return core.function("local", core.WAVES, ctypes.c_int64)
 
 
 class LocalMove:
@@ -110,8 +103,8 @@ class LocalMove:
 
     def carry_out(self, group: Group) -> bool:
         """Execute it in a group of waves; False if it has to be looked at."""
-        batch, core = group.batch, _core()
-        if core is None or batch.observers or not batch.registers.clean.issuperset(self.needs):
+        batch, carried_out = group.batch, _core()
+        if carried_out is None or batch.observers or not batch.registers.clean.issuperset(self.needs):
             return False
         if any(flight.landings and flight.kind in ("load", "async") for flight in batch.counters.flights):
             return False
@@ -120,7 +113,7 @@ class LocalMove:
             bound = batch.prepared[self] = self._bound(batch)
         local, places = bound.local, np.empty(group.count * group.lanes, np.int64)
         local.places = address(places)
-        if not core(batch.running_waves(group), ctypes.addressof(local), group.lanes):
+        if not carried_out(batch.running_waves(group), ctypes.addressof(local), group.lanes):
             return False
         self._enter(group, bound, places[: local.active])
         return True

@@ -53,15 +53,8 @@ class _Product(ctypes.Structure):
     ]  # fmt: skip
 
 
-@lru_cache(maxsize=1)
 def _core() -> Callable[[int, int, int], int] | None:
-    found = core.library()
-    if found is None:
-        return None
-    found.mmacalc_products.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-    found.mmacalc_products.restype = ctypes.c_int64
-    made: Callable[[int, int, int], int] = found.mmacalc_products
-    return made
+    return core.function("products", core.WAVES, ctypes.c_int64)
 
 
 class Tables:

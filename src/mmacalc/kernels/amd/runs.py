@@ -15,7 +15,8 @@ from functools import lru_cache
 import numpy as np
 
 from ...asm.decoded import ConstantOperand, RegisterOperand
-from ...emulator.core import address, library
+from ...emulator import core
+from ...emulator.core import address
 from .modifiers import HINTS, dpp8_lanes, dpp_lanes, written_lanes
 from .state import EXEC, ROWS, SCC
 
@@ -80,20 +81,21 @@ class _Waves(ctypes.Structure):
     ]  # fmt: skip
 
 
+def _core() -> Callable[[int, int, int, int, int], int] | None:
+    return core.function("lanes", (*core.WAVES, ctypes.c_int64, ctypes.c_int64), ctypes.c_int64)
+
+
 @lru_cache(maxsize=1)
-def _core() -> tuple[Callable[..., int], dict[str, int]] | None:
-    """The function of the core, and the number of each of its operations; None without the core."""
-    found = library()
-    if found is None:
-        return None
-    found.mmacalc_lane_operations.restype = ctypes.c_char_p
-    names = found.mmacalc_lane_operations().decode().split()
-    found.mmacalc_lanes.argtypes = (ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_int64] * 3)
-    found.mmacalc_lanes.restype = ctypes.c_int64
-    return found.mmacalc_lanes, {name: number for number, name in enumerate(names)}
+def _codes() -> dict[str, int]:
+    """The number of each operation of the core, in the order of the numbers; none without the core."""
+    names = core.function("lane_operations", (), ctypes.c_char_p)
+    return {} if names is None else {name: number for number, name in enumerate(names().decode().split())}
 
 
 # --- which operation an instruction is ---
+
+
+_SHIFTED_ADD = {f"s_lshl{by}_add_u32": by for by in (1, 2, 3, 4)}
 
 
 def _table() -> dict[str, str]:
@@ -139,7 +141,7 @@ def _table() -> dict[str, str]:
         "s_pack_ll_b32_b16": "s_pack_ll", "s_sext_i32_i8": "s_sext8", "s_sext_i32_i16": "s_sext16",
         "s_bitcmp0_b32": "s_bitcmp0", "s_bitcmp1_b32": "s_bitcmp1", "s_abs_i32": "s_abs",
         "s_bcnt1_i32_b32": "s_bcnt1", "s_ff1_i32_b32 s_ctz_i32_b32": "s_ff1", "s_bfm_b32": "s_bfm",
-        **{f"s_lshl{by}_add_u32": "s_lshladd" for by in (1, 2, 3, 4)},
+        **dict.fromkeys(_SHIFTED_ADD, "s_lshladd"),
         **{f"s_{name}_{kind}": f"s_{name}_{kind}" for kind in ("i32", "u32") for name in ("min", "max")},
     }  # fmt: skip
     for name, own in (("and", "and"), ("or", "or"), ("xor", "xor"), ("andn2", "andn2"), ("and_not1", "andn2"),
@@ -185,13 +187,11 @@ def operations_of(instruction: DecodedInstruction, target: MachineTarget) -> tup
 
     Of both halves of a dual one, if the second reads nothing that the first writes.
     """
-    core = _core()
-    if core is None:
-        return None
+    codes = _codes() if _core() else {}
     halves = [instruction] if instruction.second is None else [instruction, instruction.second]
     found = []
     for half in halves:
-        one = _operation(half._replace(name=half.name.replace("v_dual_", "v_")), target, core[1])
+        one = _operation(half._replace(name=half.name.replace("v_dual_", "v_")), target, codes)
         if one is None:
             return None
         found.append(one)
@@ -219,7 +219,7 @@ def _operation(instruction: DecodedInstruction, target: MachineTarget, codes: di
     if not name.startswith("s_"):
         built = _vector(made, name, instruction, modifiers, target)
     else:
-        built = _scalar(made, name, instruction, modifiers)
+        built = _scalar(made, name, instruction, modifiers, target)
     return made if built and not modifiers else None
 
 
@@ -244,42 +244,33 @@ def _source(made: Operation, place: int, operand: Operand, wide: bool = False) -
     return True
 
 
-def _scalar_place(operand: RegisterOperand) -> int | None:
-    """The row of a scalar result; None of EXEC, and of other registers."""
+def _scalar_result(made: Operation, operand: RegisterOperand, field: str = "destination") -> bool:
+    """Enter a scalar result; whether the core can write it: not EXEC, and no vector register."""
     if operand.file == "null":
-        return _NONE
+        return True
     if operand.file not in ROWS or operand.file in ("exec", "execz", "vccz"):
-        return None
-    return ROWS[operand.file] + operand[1]
-
-
-def _scalar(made: Operation, name: str, instruction: DecodedInstruction, modifiers: dict[str, Any]) -> bool:
-    raw = modifiers.pop("simm16", None)
-    if "simm16" in instruction.modifiers and instruction.name.startswith(("s_movk", "s_addk", "s_mulk", "s_cmpk")):
-        raw = int(instruction.modifiers["simm16"])
-        unsigned = instruction.name.startswith("s_cmpk") and instruction.name.endswith("u32")
-        constant = ConstantOperand(raw if unsigned else (raw - (raw >> 15 << 16)) & _ALL, False)
-        sources: list[Operand] = [constant] if not instruction.name.startswith("s_cmpk") else []
-        sources += instruction.destinations[:1] if instruction.name[:6] in ("s_addk", "s_mulk") else ()
-        sources += [instruction.sources[0], constant] if instruction.name.startswith("s_cmpk") else ()
-    elif raw is not None:
         return False
-    else:
-        sources = [one for one in instruction.sources if getattr(one, "file", "") != "scc"]
-    if name == "s_lshladd":
-        made.up = "1234".index(instruction.name[6]) + 1
+    setattr(made, field, ROWS[operand.file] + operand[1])
+    return True
+
+
+def _scalar(
+    made: Operation, name: str, instruction: DecodedInstruction, modifiers: dict[str, Any], target: MachineTarget
+) -> bool:
+    sources: list[Operand] = [one for one in instruction.sources if getattr(one, "file", "") != "scc"]
+    if "simm16" in instruction.modifiers:  # the operations to which the order matters have it last
+        raw = int(instruction.modifiers["simm16"])
+        signed = "simm" in target.row(instruction.name)[0]
+        sources.append(ConstantOperand((raw - (raw >> 15 << 16)) & _ALL if signed else raw, False))
+        modifiers.pop("simm16", None)
+    made.up = _SHIFTED_ADD.get(instruction.name, 0)
     if len(sources) > 2 or not all(_source(made, place, one) for place, one in enumerate(sources)):
         return False
     for place in range(len(sources)):
         if made.source[place] >> 16 < _SCALAR >> 16:
             return False
     results = [one for one in instruction.destinations if one.file != "scc"]
-    if results:
-        row = _scalar_place(results[0])
-        if row is None:
-            return False
-        made.destination = row
-    return len(results) <= 1
+    return not results or (len(results) == 1 and _scalar_result(made, results[0]))
 
 
 def _vector(
@@ -288,12 +279,8 @@ def _vector(
     destinations = list(instruction.destinations)
     sources = list(instruction.sources)
     if name in ("readfirstlane", "readlane"):
-        row = _scalar_place(destinations[0])
-        if row is None or not all(_source(made, place, one) for place, one in enumerate(sources)):
-            return False
-        made.destination = row
-        return row >= 0
-    compares = bool(_COMPARED.fullmatch(instruction.name))
+        read = all(_source(made, place, one) for place, one in enumerate(sources))
+        return read and _scalar_result(made, destinations[0]) and made.destination >= 0
     wide = "64" in name and name != "lshl_add_u64"
     for place, operand in enumerate(sources):
         pairs = wide and not (name in ("lshlrev_b64", "lshrrev_b64", "ashrrev_i64") and place == 0)
@@ -306,7 +293,7 @@ def _vector(
     if name == "writelane":
         made.destination = _VECTOR | destinations[0][1]
         return destinations[0].file == "v" and made.source[0] >> 16 >= 2 and made.source[1] >> 16 >= 2
-    if not _results(made, name, destinations, compares, target.wave):
+    if not _results(made, name, destinations, bool(_COMPARED.fullmatch(instruction.name))):
         return False
     _from_lanes(made, instruction.modifiers, modifiers, target.wave)
     return _parts(made, name, instruction, modifiers, target) and _signs(made, name, modifiers, len(sources))
@@ -316,13 +303,9 @@ def _is_mask(name: str, place: int) -> bool:
     return place == 2 and name in ("cndmask", "addc", "subb", "subbrev")
 
 
-def _results(made: Operation, name: str, destinations: list[RegisterOperand], compares: bool, wave: int) -> bool:
+def _results(made: Operation, name: str, destinations: list[RegisterOperand], compares: bool) -> bool:
     if compares:
-        row = _scalar_place(destinations[0])
-        if row is None or len(destinations) != 1:
-            return False
-        made.destination = row
-        return True
+        return len(destinations) == 1 and _scalar_result(made, destinations[0])
     first = destinations[0]
     if first.file not in ("v", "a"):
         return False
@@ -330,10 +313,8 @@ def _results(made: Operation, name: str, destinations: list[RegisterOperand], co
     if len(destinations) > 1:
         if name not in ("mad_u64_u32", "add_co", "sub_co", "subrev_co", "addc", "subb", "subbrev"):
             return False
-        row = _scalar_place(destinations[1])
-        if row is None:
+        if not _scalar_result(made, destinations[1], "second"):
             return False
-        made.second = row
     return len(destinations) <= 2
 
 
@@ -436,9 +417,9 @@ def _bits(lanes: Array) -> int:
 class Run:
     """Instructions of a block that follow each other and that the core carries out.
 
-    steps: they. count: of operations. writes: the registers that they write; needs: those that they read before, or
-    without having written them in every lane; touched: all. floats, crosses: whether one
-    computes floats, or reads other lanes. executed: by how many waves, since the last `settle`.
+    steps: they. count: of operations. writes: the registers that they write; reads: those that a result depends on;
+    needs: of these, those that no step before has written; touched: all. floats, crosses: whether one computes
+    floats, or reads other lanes. executed: by how many waves, since the last `settle`.
     """
 
     __slots__ = ("_address", "_operations", "_owners", "count", "crosses", "executed", "floats", "needs", "reads",
@@ -468,8 +449,7 @@ class Run:
             reads |= step.uses
         self.needs, self.reads, self.writes = frozenset(needs), frozenset(reads), frozenset(writes)
         self.touched = self.writes.union(*[step.touched for step in steps])
-        core = _core()
-        names = list(core[1]) if core else []
+        names = list(_codes())
         self.crosses = any(step.kind == "lane" for step in steps)
         self.floats = any(_FLOATING.search(names[one.code]) for one, _, _ in flat)
 
@@ -490,11 +470,11 @@ class Run:
 
     def carry_out(self, group: Group) -> None:
         """Execute the run in a group of waves."""
-        core = _core()
-        assert core is not None
+        carried_out = _core()
+        assert carried_out is not None
         at, waves = 0, group.batch.running_waves(group)
         while True:
-            at = core[0](waves, self._address, at, self.count, group.lanes)
+            at = carried_out(waves, self._address, at, self.count, group.lanes)
             if at == self.count:
                 break
             step, half = self._owners[at]
