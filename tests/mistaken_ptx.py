@@ -6,13 +6,15 @@ tools/ptx_deletions.py deletes the synchronisation of the right ones.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 import recorded
+from mmacalc.kernels.ptx.kernel import PtxKernel
 from ptx_findings import Case, compiled, product, rows, swizzled
 
 TEXT = recorded.text("ptx/mistakes_sm_90a.ptx.gz")
-KERNELS = compiled(TEXT)
 CASES: dict[str, Case] = {
     "tma_store": (1, 128, 0, "f2x128 F2x128", lambda x, z: ([rows(z), x], z, 2 * x)),
     "tma_load": (1, 128, 0, "f2x128 F2x128", lambda x, z: ([rows(x), z], z, x)),
@@ -38,3 +40,8 @@ CASES: dict[str, Case] = {
     "made_map": (1, 128, 0, "f2x128 F2x128 B128 F128", lambda x, other, made, z: ([rows(other), made, x, z], z, x[1])),
 }  # fmt: skip
 RIGHT = [*[f"{name}<0>" for name in CASES], "handed_on<10>", "handed_on<13>"]
+
+
+@cache
+def kernels() -> dict[str, PtxKernel]:
+    return compiled(TEXT)

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import mcp
 import numpy as np
 
 import mmacalc
@@ -39,8 +38,10 @@ CALLS = {
 def asked(calls, made=None):
     """The answers of tools, by the SDK's client: (whether it is an error, the text)."""
 
+    from mcp import Client  # here, for it takes a second, and each test process imports this module
+
     async def talk():
-        async with mcp.Client(server() if made is None else made) as client:
+        async with Client(server() if made is None else made) as client:
             found = []
             for name, arguments in calls:
                 result = await client.call_tool(name, arguments)
@@ -119,7 +120,9 @@ def test_diagnose_takes_files_and_rows(tmp_path):
 
 
 def test_the_command_speaks_the_protocol_on_standard_input_and_output():
-    parameters = mcp.StdioServerParameters(
+    from mcp import StdioServerParameters
+
+    parameters = StdioServerParameters(
         command=sys.executable, args=["-m", "mmacalc", "mcp"], env={**os.environ, "PYTHONPATH": str(ROOT / "src")}
     )
     _, found = asked([("find", CALLS["find"][0]), ("lint", CALLS["lint"][0])], parameters)

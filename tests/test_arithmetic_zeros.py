@@ -20,9 +20,10 @@ def aligning(vendor, *models):
     found = {}
     for arch in mmacalc.architectures():
         for inst in mmacalc.instructions(arch) if mmacalc.architecture(arch).vendor == vendor else ():
-            if {"A", "B"} <= set(inst.operands) and not inst.sparse and not inst.in_tensor_memory:
+            small = inst.n <= 64 and not inst.sparse and not inst.in_tensor_memory
+            if small and {"A", "B"} <= set(inst.operands):
                 numerics = inst.numerics
-                if numerics.model in models and inst.n <= 64:
+                if numerics.model in models:
                     key = numerics.model, *numerics.parameters.items(), *inst.formats.values(), "SA" in inst.operands
                     found.setdefault(key, inst)
     return [pytest.param(inst, id=f"{inst.arch}-{inst.name}") for inst in found.values()]

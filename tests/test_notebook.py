@@ -6,11 +6,7 @@ import re
 import sys
 from xml.etree import ElementTree
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
-from nbconvert import HTMLExporter
-from nbformat import v4
 
 CELLS = (
     "import mmacalc; inst = mmacalc.instruction('cdna3', 'v_mfma_f32_16x16x16_f16'); inst",
@@ -23,6 +19,9 @@ CELLS = (
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory):
     """The notebook after a kernel of this interpreter ran it."""
+    from nbclient import NotebookClient  # here, for each test process imports this module
+    from nbformat import v4
+
     home = tmp_path_factory.mktemp("jupyter")
     spec = {"argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
             "display_name": "this Python", "language": "python"}  # fmt: skip
@@ -55,6 +54,9 @@ def test_a_notebook_shows_instructions_operands_and_drawings_as_pictures(execute
 
 @pytest.mark.filterwarnings("ignore")
 def test_an_exported_notebook_keeps_its_pictures(executed):
+    import nbformat
+    from nbconvert import HTMLExporter
+
     nbformat.validate(executed)
     page, _ = HTMLExporter(template_name="basic").from_notebook_node(executed)
     pictures = [base64.b64decode(code).decode() for code in re.findall(r"data:image/svg\+xml;base64,([\w+/=]+)", page)]

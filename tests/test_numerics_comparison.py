@@ -21,12 +21,13 @@ def chainable():
     found = {}
     for arch in mmacalc.architectures():
         for inst in mmacalc.instructions(arch):
+            if inst.sparse or inst.blocks > 1 or inst.block_size or inst.kind or inst.n > 64:
+                continue
             try:
                 numerics, out = inst.numerics, inst.format("D")
             except mmacalc.Error:
                 continue
-            plain = not inst.sparse and inst.blocks == 1 and inst.format("C") == out and not inst.block_size
-            if plain and out.is_float and out.bits < 64 and not inst.kind:
+            if inst.format("C") == out and out.is_float and out.bits < 64:
                 found.setdefault((numerics.model, *sorted(numerics.parameters.items()), out.name), inst)
     return list(found.values())
 

@@ -6,6 +6,7 @@ ordering.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from mmacalc.kernels.ptx.knowledge import Snapshot, access_of
 from mmacalc.kernels.ptx.launch import Launch
 from mmacalc.ptx.reader import read
 
-MODULE = read(recorded.text("ptx/sharing_sm_80.ptx.gz"))
+MODULE = cache(lambda: read(recorded.text("ptx/sharing_sm_80.ptx.gz")))
 GRID, BLOCK = 6, 64
 X = (np.arange(GRID * BLOCK) % 97).astype(np.int32)
 
@@ -68,13 +69,13 @@ WRONG: dict[str, tuple[Any, int, tuple[str, str]]] = {
 
 
 def launched(name: str, arguments: list[Any], grid: int, schedule: int | None) -> Launch:
-    launch = Launch(PtxKernel(MODULE, name), grid, BLOCK, arguments, schedule=schedule)
+    launch = Launch(PtxKernel(MODULE(), name), grid, BLOCK, arguments, schedule=schedule)
     launch.run()
     return launch
 
 
 def test_every_kernel_of_the_source_is_tried() -> None:
-    assert {function.name for function in MODULE.entries} == {*RIGHT, *WRONG}
+    assert {function.name for function in MODULE().entries} == {*RIGHT, *WRONG}
 
 
 @pytest.mark.parametrize("schedule", [None, 3])

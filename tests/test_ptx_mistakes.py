@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mmacalc
-from mistaken_ptx import CASES, KERNELS, RIGHT, TEXT
+from mistaken_ptx import CASES, RIGHT, TEXT, kernels
 from mmacalc.cli import answer
 from ptx_findings import Case, compiled, is_named, is_right, launched
 
@@ -92,18 +92,18 @@ def case(name: str) -> Case:
 
 
 def test_every_kernel_of_the_source_is_tried() -> None:
-    assert KERNELS.keys() == {*RIGHT, *WRONG, *UNNAMED}
+    assert kernels().keys() == {*RIGHT, *WRONG, *UNNAMED}
 
 
 @pytest.mark.parametrize("schedule", [None, 1, 3, 5])
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_kernel_is_right_and_has_no_finding_in_any_order(name: str, schedule: int | None) -> None:
-    is_right(KERNELS[name], case(name), schedule)
+    is_right(kernels()[name], case(name), schedule)
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_mistake_is_named_at_its_line_of_the_source(name: str) -> None:
-    is_named(KERNELS[name], case(name), WRONG[name])
+    is_named(kernels()[name], case(name), WRONG[name])
 
 
 def test_a_tensor_map_is_given_on_the_command_line(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,11 +131,11 @@ def test_a_tensor_map_is_given_on_the_command_line(tmp_path: Any, monkeypatch: p
 
 
 def test_kernels_have_their_names_in_cpp_and_a_source_is_refused_with_the_way_out(tmp_path: Any) -> None:
-    kernels = mmacalc.load(TEXT)
-    assert kernels["tma_load<0>"].cpp_name == "tma_load<0>"
-    assert kernels["tma_load<0>"].name == "_Z8tma_loadILi0EEv3MapPf"
+    loaded = mmacalc.load(TEXT)
+    assert loaded["tma_load<0>"].cpp_name == "tma_load<0>"
+    assert loaded["tma_load<0>"].name == "_Z8tma_loadILi0EEv3MapPf"
     with pytest.raises(mmacalc.Error, match="several kernels are called 'tma_load'"):
-        kernels["tma_load"]
+        loaded["tma_load"]
     (tmp_path / "k.cu").write_text("__global__ void k() {}")
     with pytest.raises(mmacalc.Error, match="nvcc -ptx"):
         mmacalc.load(tmp_path / "k.cu")

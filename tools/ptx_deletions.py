@@ -231,7 +231,7 @@ def of_recorded() -> Iterator[tuple[str, Launching]]:
     import recorded
 
     for name in mistaken_ptx.RIGHT:
-        entry, case = mistaken_ptx.KERNELS[name].name, mistaken_ptx.CASES[name.partition("<")[0]]
+        entry, case = mistaken_ptx.kernels()[name].name, mistaken_ptx.CASES[name.partition("<")[0]]
 
         def make(case: Any = case) -> tuple[list[Any], list[np.ndarray]]:
             arguments, result, _ = ptx_findings.with_arrays(case)
