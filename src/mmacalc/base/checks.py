@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["argument_class", "arguments_checked", "fits", "missing_package", "require_int", "shown"]
 
 _REFUSED = object()
-LARGEST = 1 << 64  # Python refuses to print numbers of thousands of digits, and nothing here is as large as this
+WIDEST = 1 << 64  # Python refuses to print numbers of thousands of digits, and nothing here is as large as this
 PACKAGES = {"elftools": "pyelftools"}
 """How the registry calls a package, where an import calls it otherwise."""
 
@@ -37,7 +37,7 @@ def _whole(value: Any) -> Any:
         number: int = value.__index__()  # operator.index, without importing operator
     except (AttributeError, TypeError):
         return _REFUSED
-    return number if -LARGEST < number < LARGEST else _REFUSED
+    return number if -WIDEST < number < WIDEST else _REFUSED
 
 
 def require_int(name: str, value: Any) -> int:
@@ -196,7 +196,7 @@ def _fits(value: Any, word: str) -> bool:
     if word in PLAIN:
         return type(value) is PLAIN[word]
     if word == "float":
-        return type(value) in (int, float) and value == value and abs(value) < LARGEST
+        return type(value) in (int, float) and value == value and abs(value) < WIDEST
     outer, _, rest = word.removesuffix("]").partition("[")
     parts = _cut(rest, ",")
     if outer == "Mapping" and len(parts) == 2:
@@ -222,7 +222,7 @@ def _single(value: Any) -> bool:
 
 
 def _huge(value: Any) -> bool:
-    return type(value) is int and not -LARGEST < value < LARGEST
+    return type(value) is int and not -WIDEST < value < WIDEST
 
 
 def shown(value: Any) -> str:
@@ -266,7 +266,7 @@ def arguments_checked(function: Callable[P, R]) -> Callable[P, R]:
             if at >= len(args):
                 break
             value = args[at]
-            if type(value) not in kind.types or (type(value) is int and not -LARGEST < value < LARGEST):
+            if type(value) not in kind.types or (type(value) is int and not -WIDEST < value < WIDEST):
                 args = (*args[:at], kind.checked(called_name, name, value), *args[at + 1 :])  # type: ignore[assignment]
         for name, value in given.items():
             misplaced = rest in kinds and not _single(value)  # an array is meant for another argument

@@ -14,7 +14,7 @@ from itertools import product
 
 from ..base.errors import Error
 from ..base.records import TupleRecord
-from ..layout.text import printed_names
+from ..layout import printed_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
