@@ -71,7 +71,7 @@ from .model import Instruction as Instruction
 from .model import Location as Location
 from .model import Operand as Operand
 from .model import Product as Product
-from .model.location import TensorMemoryLocation as TensorMemoryLocation
+from .model.operand import TensorMemoryLocation as TensorMemoryLocation
 from .model.tile import Tile as Tile
 from .questions.compare import compare as compare
 from .questions.explain import Explanation as Explanation

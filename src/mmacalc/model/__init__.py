@@ -2,7 +2,6 @@
 
 from .architecture import Architecture, Product
 from .instruction import Instruction
-from .location import Element, Location
-from .operand import Operand
+from .operand import Element, Location, Operand
 
 __all__ = ["Architecture", "Element", "Instruction", "Location", "Operand", "Product"]

@@ -24,8 +24,7 @@ from ..families.tensor_memory import (
 from ..formats import named, ptx_name
 from ..layout import Layout
 from .instruction import Instruction
-from .location import Location
-from .operand import WARP, Operand
+from .operand import WARP, Location, Operand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..model import Element
-    from ..model.location import TileLocation
+    from ..model.operand import TileLocation
 
 
 @json_keys("matrix=operand.name", "shape", "format=operand.format.name", "registers=operand.registers",

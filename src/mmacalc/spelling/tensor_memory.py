@@ -7,14 +7,14 @@ D[200][17] = Tensor Memory of CTA 1, lane 72, column 17, bits 15:0
 from __future__ import annotations
 
 from ..base.errors import counted
-from ..model.location import TensorMemoryLocation
+from ..model.operand import TensorMemoryLocation
 from ..model.tensor_memory import TensorMemoryInstruction, TensorMemoryMove
 from . import ptx
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..model import Element, Instruction, Operand
-    from ..model.location import LoadedLocation
+    from ..model.operand import LoadedLocation
     from ..questions.classic.layouts import RegisterColumn
 
 __all__ = ["CELLS", "LOADED", "bits_text", "short_place", "statement", "types_text"]

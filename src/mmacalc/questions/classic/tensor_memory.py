@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...command import Options
     from ...layout import Layout
     from ...model import Element, Instruction, Location, Operand
-    from ...model.location import LoadedLocation, TensorMemoryLocation
+    from ...model.operand import LoadedLocation, TensorMemoryLocation
     from ...model.tensor_memory import TensorMemoryInstruction, TensorMemoryMove
 
 
