@@ -9,7 +9,7 @@ import mmacalc
 from mmacalc.cli import answer, command_parser, commands, summaries
 from mmacalc.cli import command as command_of
 from mmacalc.command.options import MATRICES, MODIFIERS, spellings
-from mmacalc.model.modifiers import SYNONYMS
+from mmacalc.model.instruction import SYNONYMS
 
 CLASSIC = ""
 COMMANDS = (CLASSIC, *commands())

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ..base.records import TupleRecord
 from ..formats import CHOICES, SHORT_NAMES
-from ..model.modifiers import SCALE_ROWS
+from ..model.instruction import SCALE_ROWS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

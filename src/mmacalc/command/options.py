@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..base.errors import Error
 from ..base.numerals import number as number_of
 from ..base.numerals import real
-from ..model.modifiers import SYNONYMS
+from ..model.instruction import SYNONYMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 from ..arithmetic.numerics import Numerics, model_name, numerics
 from ..base.errors import Error
 from ..base.records import Cache, TupleRecord
-from ..model.modifiers import negated
+from ..model.instruction import negated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

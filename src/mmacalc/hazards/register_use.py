@@ -24,7 +24,7 @@ from ..asm.written import style_value
 from ..base.errors import Error, did_you_mean
 from ..base.numerals import whole
 from ..base.records import TupleRecord
-from ..model.modifiers import FORMAT_SYNONYMS
+from ..model.instruction import FORMAT_SYNONYMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from ..base.errors import Error
 from ..base.late import late
 from ..base.records import Frozen, TupleRecord, cached_property, frozen, json_keys
 from ..families.base import Axis, joined
-from .modifiers import negated
+from .instruction import negated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
