@@ -1,4 +1,4 @@
-"""A mypy plugin: int() and float() of text are errors outside the one reader of numbers, `mmacalc.base.numerals`.
+"""A mypy plugin: int() and float() of text are errors outside the one reader of numbers, `mmacalc.base.checks`.
 
 mypy knows which arguments are text, so no call is missed, `map(int, words)` neither, and none is taken for one. Modules
 whose text is our own are in OWN, each with what it reads.
@@ -13,9 +13,9 @@ from mypy.nodes import Context
 from mypy.plugin import CheckerPluginInterface, FunctionContext, Plugin
 from mypy.types import CallableType, Instance, Overloaded, TupleType, Type, UnionType, get_proper_type
 
-CODE = ErrorCode("number-of-text", "int() or float() of text outside mmacalc.base.numerals", "Plugin")
+CODE = ErrorCode("number-of-text", "int() or float() of text outside mmacalc.base.checks", "Plugin")
 OWN = {
-    "mmacalc.base.numerals": "the reader",
+    "mmacalc.base.checks": "the reader",
     "mmacalc.asm.encodings": "bit numbers of our encodings",
     "mmacalc.asm.fields": "bit numbers of our encodings",
     "mmacalc.asm.formats": "our tables of formats",
@@ -79,7 +79,7 @@ def _mapped(context: FunctionContext) -> Type:
 def _refuse(api: CheckerPluginInterface, where: Context) -> None:
     module = api.tree.fullname  # type: ignore[attr-defined]  # the checker is its own interface
     if module not in OWN:
-        api.fail("a number is read from text; mmacalc.base.numerals has what reads it", where, code=CODE)
+        api.fail("a number is read from text; mmacalc.base.checks has what reads it", where, code=CODE)
 
 
 class Numbers(Plugin):

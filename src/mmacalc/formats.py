@@ -6,8 +6,8 @@ Names are those of the instruction mnemonics and of the OCP and PTX documents: f
 
 from __future__ import annotations
 
+from .base.checks import number
 from .base.errors import Error, did_you_mean
-from .base.numerals import number
 from .base.records import TupleRecord
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from .base.numerals import whole
+from .base.checks import whole
 from .testing import Ignored, assert_clean
 
 TYPE_CHECKING = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ..base.numerals import whole
+from ..base.checks import whole
 from ..base.records import TupleRecord
 
 TYPE_CHECKING = False

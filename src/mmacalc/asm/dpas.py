@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NoReturn
 
+from ..base.checks import number as whole_number
+from ..base.checks import whole
 from ..base.errors import Error, counted, did_you_mean
-from ..base.numerals import number as whole_number
-from ..base.numerals import whole
 from ..base.records import Record, TupleRecord
 from ..catalog import entry
 from ..families.dpas import TYPES

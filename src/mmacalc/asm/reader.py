@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 
+from ..base.checks import whole
 from ..base.errors import Error
-from ..base.numerals import whole
 from ..base.records import Cache, TupleRecord
 from .macros import Expander
 from .registers import FILES, RegisterRange

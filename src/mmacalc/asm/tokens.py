@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from math import inf
 
+from ..base.checks import literal, number, real
 from ..base.errors import Error
-from ..base.numerals import literal, number, real
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

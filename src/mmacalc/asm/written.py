@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from ..base.checks import whole
 from ..base.errors import Error
-from ..base.numerals import whole
 from ..base.records import TupleRecord
 from ..formats import named
 from .constants import ZERO, rounded

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 
+from ..base.checks import number as number_of
 from ..base.errors import Error, printable
-from ..base.numerals import number as number_of
 from ..base.records import Cache, TupleRecord
 
 TYPE_CHECKING = False

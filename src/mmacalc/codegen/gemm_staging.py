@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import gcd
 
+from ..base.checks import whole
 from ..base.errors import Error
-from ..base.numerals import whole
 from ..base.records import TupleRecord
 from .epilogue import NO_EPILOGUE, output_format, parameters
 from .fragments import fragment, runs

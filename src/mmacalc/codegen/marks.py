@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from ..base.numerals import whole
+from ..base.checks import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from operator import index
 
-from ..base.checks import shown
+from ..base.checks import shown, whole
 from ..base.errors import Error
-from ..base.numerals import whole
 from ..base.records import TupleRecord
 from .fragments import fragment, runs, total
 from .marks import listed, mark, mark_lines

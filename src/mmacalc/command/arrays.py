@@ -10,8 +10,8 @@ from math import prod
 
 import numpy as np
 
+from ..base.checks import number, real
 from ..base.errors import Error
-from ..base.numerals import number, real
 from .files import as_text, read_bytes
 
 TYPE_CHECKING = False

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..base.checks import number as number_of
 from ..base.errors import Error
-from ..base.numerals import number as number_of
 from . import flag, number, option
 from .options import MODIFIERS as FIELD_NAMES
 from .options import modifier_fields

@@ -15,7 +15,7 @@ import os
 import re
 from itertools import pairwise
 
-from ..base.numerals import number
+from ..base.checks import number
 from . import tables
 from .options import terminal_width
 

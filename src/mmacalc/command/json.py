@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 
+from ..base.checks import number
 from ..base.errors import Error, printable
 from ..base.json_form import encoded
-from ..base.numerals import number
 from ..base.records import TupleRecord
 
 __all__ = ["SCHEMA_VERSION", "ErrorAnswer", "Place", "document", "place", "refusal"]

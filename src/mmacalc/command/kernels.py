@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..base.checks import number, real, whole
 from ..base.errors import Error
-from ..base.numerals import number, real, whole
 from . import number as number_option
 from . import option
 

@@ -6,9 +6,9 @@ of them; a command has them as `Option`s.
 
 from __future__ import annotations
 
+from ..base.checks import number as number_of
+from ..base.checks import real
 from ..base.errors import Error
-from ..base.numerals import number as number_of
-from ..base.numerals import real
 from ..model.instruction import SYNONYMS
 
 TYPE_CHECKING = False

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
+from ..base.checks import literal, number
 from ..base.errors import Error
-from ..base.numerals import literal, number
 from ..base.records import TupleRecord
 
 TYPE_CHECKING = False

@@ -8,8 +8,8 @@ Source: CUDA C++ Programming Guide, "Warp Matrix Functions"; what nvcc 13.0 make
 
 from __future__ import annotations
 
+from ..base.checks import whole
 from ..base.errors import Error, did_you_mean
-from ..base.numerals import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from copy import copy
 import numpy as np
 
 from ..arithmetic.codecs import largest, round_to_format
-from ..base.numerals import number
+from ..base.checks import number
 from ..base.records import Cache, TupleRecord
 from ..formats import FORMATS
 from .problem import Problem, Source, elements, part_of, whole

@@ -11,10 +11,9 @@ from __future__ import annotations
 from os import fspath
 from typing import TYPE_CHECKING
 
-from ..base.checks import arguments_checked
+from ..base.checks import arguments_checked, whole
 from ..base.errors import Error
 from ..base.files import write
-from ..base.numerals import whole
 from ..base.records import cached_property
 from . import svg, terminal
 from .matrix import matrix

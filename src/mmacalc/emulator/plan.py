@@ -8,9 +8,8 @@ from math import prod
 import numpy as np
 
 from ..arithmetic.codecs import code_type, decode, encode
-from ..base.checks import require_int, shown
+from ..base.checks import number, require_int, shown
 from ..base.errors import Error, did_you_mean
-from ..base.numerals import number
 from ..base.records import Cache, frozen
 from ..catalog import entry
 from ..formats import formats_named

@@ -21,8 +21,8 @@ from ..asm.rows import Row
 from ..asm.tables import FAMILY_OF, flags_of
 from ..asm.tokens import integer
 from ..asm.written import style_value
+from ..base.checks import whole
 from ..base.errors import Error, did_you_mean
-from ..base.numerals import whole
 from ..base.records import TupleRecord
 from ..model.instruction import FORMAT_SYNONYMS
 

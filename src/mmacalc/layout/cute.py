@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import re
 
-from ..base.checks import arguments_checked, shown
+from ..base.checks import arguments_checked, shown, whole
 from ..base.errors import Error
-from ..base.numerals import whole
 from ..base.records import Frozen
 from . import Layout
 

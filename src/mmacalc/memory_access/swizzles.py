@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from operator import index
 
-from ..base.checks import shown
+from ..base.checks import shown, whole
 from ..base.errors import Error, did_you_mean
-from ..base.numerals import whole
 from ..base.records import TupleRecord
 
 TYPE_CHECKING = False

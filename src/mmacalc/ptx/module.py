@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ..base.checks import whole
 from ..base.errors import Error
-from ..base.numerals import whole
 from ..base.records import TupleRecord, json_keys
 
 TYPE_CHECKING = False

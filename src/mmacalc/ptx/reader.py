@@ -26,8 +26,8 @@ import operator
 import re
 import struct
 
+from ..base.checks import literal, real
 from ..base.errors import Error
-from ..base.numerals import literal, real
 from .module import (
     Address,
     Function,

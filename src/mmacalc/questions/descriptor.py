@@ -127,7 +127,7 @@ def _word(text: str) -> int:
     """The argument type of a descriptor, which has up to 64 bits."""
     from argparse import ArgumentTypeError
 
-    from ..base.numerals import number
+    from ..base.checks import number
 
     value = number(text, (1 << 64) - 1)
     if value is None:

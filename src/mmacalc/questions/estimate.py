@@ -15,8 +15,8 @@ A and B from memory.
 
 from __future__ import annotations
 
+from ..base.checks import real
 from ..base.errors import Error
-from ..base.numerals import real
 from ..command import Command, Reply, number, option, show, tables
 from ..command.common import ARCHITECTURE, JSON
 from ..command.options import shape

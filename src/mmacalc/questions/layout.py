@@ -15,8 +15,8 @@ memory, as Triton's convert_layout does.
 
 from __future__ import annotations
 
+from ..base.checks import number as number_of
 from ..base.errors import Error
-from ..base.numerals import number as number_of
 from ..base.records import Record, json_keys
 from ..command import Command, Options, Reply, argument, option, show
 from ..command.common import JSON

@@ -15,9 +15,9 @@ from __future__ import annotations
 from textwrap import fill
 
 from ..arithmetic.numerics import numerics
+from ..base.checks import number
 from ..base.errors import Error, counted
 from ..base.files import write
-from ..base.numerals import number
 from ..base.records import Record, json_keys
 from ..catalog import entry
 from ..command import Command, Reply, flag, option, show, tables

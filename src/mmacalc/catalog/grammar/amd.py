@@ -12,8 +12,8 @@ Formats are the words of `WORDS`, but for those that an architecture's `format_n
 
 from __future__ import annotations
 
+from ...base.checks import whole
 from ...base.errors import Error
-from ...base.numerals import whole
 from ...base.records import TupleRecord
 from ...formats import CHOICES, FORMATS
 

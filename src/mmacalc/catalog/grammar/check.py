@@ -7,10 +7,9 @@ whether a number is true: that is for the source which the file names.
 from __future__ import annotations
 
 from ...arithmetic.tables import TABLES
-from ...base.checks import fits, shown
+from ...base.checks import fits, number, shown
 from ...base.errors import Error, did_you_mean, printable
 from ...base.late import late
-from ...base.numerals import number
 from ...formats import CHOICES, FORMATS
 from ...model import Architecture, Product
 from ...model.architecture import PROVENANCES

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import re
 
+from ...base.checks import whole
 from ...base.errors import Error, did_you_mean, first_of
-from ...base.numerals import whole
 from ...formats import formats_named
 from .nvvm import LLVM, functions, plain_name
 

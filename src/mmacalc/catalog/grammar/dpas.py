@@ -8,9 +8,8 @@ An instruction is also found by a line of assembly, `dpas.8x4 (16|M0) r40:f r30:
 
 from __future__ import annotations
 
-from ...base.checks import fits, shown
+from ...base.checks import fits, number, shown, whole
 from ...base.errors import Error, did_you_mean
-from ...base.numerals import number, whole
 from ...base.records import cached_property
 from ...families.base import NEIGHBOURS
 from ...families.dpas import TYPES

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ...base.checks import fits, shown
+from ...base.checks import fits, shown, whole
 from ...base.errors import Error, did_you_mean, first_of
-from ...base.numerals import whole
 from ...base.records import Cache, cached_property, frozen
 from ...model import Architecture, Instruction, Product
 from .amd import Description, describe, older_spellings

@@ -5,8 +5,8 @@ A file outside the package is parsed, never executed.
 
 from __future__ import annotations
 
+from ...base.checks import whole
 from ...base.errors import Error, did_you_mean
-from ...base.numerals import whole
 from ...base.records import Cache, TupleRecord
 
 TYPE_CHECKING = False

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ...base.checks import fits, shown
+from ...base.checks import fits, number, shown, whole
 from ...base.errors import Error, counted, did_you_mean
-from ...base.numerals import number, whole
 from ...base.records import Cache, cached_property, frozen
 from ...formats import named
 from ...model import Instruction

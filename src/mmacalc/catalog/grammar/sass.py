@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 
+from ...base.checks import whole
 from ...base.errors import Error, counted, did_you_mean, first_of
-from ...base.numerals import whole
 from ...base.records import Cache
 from .literals import expand
 from .ptx import NEWEST, TYPES, key, number_of, shape_of

@@ -9,9 +9,8 @@ The architectures are names of the file's records, between spaces. The shape is 
 
 from __future__ import annotations
 
-from ...base.checks import fits, shown
+from ...base.checks import fits, number, shown
 from ...base.errors import Error, did_you_mean
-from ...base.numerals import number
 from ...model import Instruction
 from .entry import Entry as PlainEntry
 from .entry import instruction_of_shape, name_alone

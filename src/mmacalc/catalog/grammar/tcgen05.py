@@ -18,8 +18,8 @@ on sm_100a, sm_103a, sm_107a and sm_110a.
 
 from __future__ import annotations
 
+from ...base.checks import number, whole
 from ...base.errors import Error, did_you_mean
-from ...base.numerals import number, whole
 from ...base.records import Cache, TupleRecord
 from ...families.tensor_memory import (
     DEPTHS,

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...asm.decoded import ConstantOperand, RegisterOperand
 from ...asm.decoder import text
+from ...base.checks import whole
 from ...base.errors import Error
-from ...base.numerals import whole
 from ..device.debugging import (
     Change,
     Debugger,

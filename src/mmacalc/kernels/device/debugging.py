@@ -7,9 +7,9 @@ import re
 import numpy as np
 
 from ...arithmetic.codecs import decode
+from ...base.checks import number
 from ...base.errors import Error, counted, first_of
 from ...base.json_form import encoded
-from ...base.numerals import number
 from ...base.records import TupleRecord, json_keys
 from .findings import lanes_text
 from .observer import Observer

@@ -16,7 +16,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import product
 
-from ...base.numerals import whole
+from ...base.checks import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...base.numerals import whole
+from ...base.checks import whole
 from .knowledge import access_of
 from .machine import RESERVED
 

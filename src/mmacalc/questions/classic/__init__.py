@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 
+from ...base.checks import whole
 from ...base.errors import Error
-from ...base.numerals import whole
 from ...catalog import entry
 from ...command import Reply, show
 from ...command.options import (

@@ -6,8 +6,8 @@ import re
 
 from ...asm.dpas import statements
 from ...asm.targets import own_assembler
+from ...base.checks import whole
 from ...base.errors import Error
-from ...base.numerals import whole
 from ...catalog import architectures, entry
 from .answer import ExplainedLine, ExplainedOperand, Explanation, explained_once
 

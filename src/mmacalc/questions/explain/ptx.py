@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
+from ...base.checks import literal
 from ...base.errors import Error
-from ...base.numerals import literal
 from ...throughput import duration
 from . import tensor_memory
 from .answer import CONDITION, ExplainedLine, ExplainedOperand, purpose

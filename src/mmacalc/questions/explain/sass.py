@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import re
 
+from ...base.checks import whole
 from ...base.errors import Error
-from ...base.numerals import whole
 from ...catalog.grammar.sass import TENSOR_MEMORY, emulated_part, ptx_sources
 from . import tensor_memory
 from .answer import CONDITION, ExplainedLine, ExplainedOperand

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import re
 
+from ...base.checks import whole
 from ...base.errors import counted
-from ...base.numerals import whole
 from ...catalog import entry
 from ...catalog.grammar.ptx import Entry as PtxEntry
 from ...model.tensor_memory import TensorMemoryMove

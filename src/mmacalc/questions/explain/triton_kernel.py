@@ -11,7 +11,7 @@ import os
 import re
 from collections import Counter
 
-from ...base.numerals import whole
+from ...base.checks import whole
 from ...base.records import Record, json_keys
 from ...catalog import entry
 from ...command.files import as_text, read_bytes

@@ -25,9 +25,8 @@ from collections import Counter
 from contextlib import suppress
 from fnmatch import fnmatchcase
 
-from ...base.checks import arguments_checked
+from ...base.checks import arguments_checked, whole
 from ...base.errors import Error, did_you_mean, first_of
-from ...base.numerals import whole
 from ...base.records import Record, TupleRecord
 from ...catalog import architectures, entry, known_name
 from ...catalog.grammar.sass import is_opcode, sources

@@ -10,9 +10,8 @@ from collections import Counter
 from math import lcm, log2
 
 from ...arithmetic.numerics import kind
-from ...base.checks import arguments_checked
+from ...base.checks import arguments_checked, number
 from ...base.errors import Error, did_you_mean
-from ...base.numerals import number
 from ...base.records import Record, TupleRecord, cached_property, json_keys
 from ...catalog import architectures, entry, known_name
 from ...chaining import chain

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import time
 
+from ...base.checks import whole
 from ...base.errors import Error, counted
 from ...base.files import write
-from ...base.numerals import whole
 from ...base.records import Record, json_keys
 from ...base.waiting import DELAY, LINE
 from ...catalog import entry
