@@ -15,7 +15,7 @@ import pytest
 import mmacalc
 from mmacalc import TEXTS
 from mmacalc import command as command_package
-from mmacalc.base.late import text_of
+from mmacalc.base.records import text_of
 from mmacalc.cli import answer, command, commands
 from test_schema import SAMPLES, files  # noqa: F401 (a fixture)
 

@@ -10,7 +10,7 @@ Everything is imported when it is first used, so `import mmacalc` costs nothing.
 
 from __future__ import annotations
 
-# The methods of lower layers whose code is in a higher one, and what the catalog's records name there: `base.late`.
+# The methods of lower layers whose code is in a higher one, and what the catalog's records name there: `base.records`.
 LATE = {
     "assembly": "mmacalc.asm.generations:GENERATIONS",
     "dpas_assembly": "mmacalc.asm.dpas_encodings:GENERATIONS",

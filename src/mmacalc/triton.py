@@ -14,7 +14,7 @@ import numpy as np
 
 from .base.checks import shown, whole
 from .base.errors import Error, first_of
-from .base.late import imported
+from .base.records import imported
 from .kernels.device.memory import owner_of
 from .kernels.launching import launch as launch_kernel
 from .kernels.loading import load

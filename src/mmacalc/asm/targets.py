@@ -9,8 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..base.errors import Error
-from ..base.late import imported
-from ..base.records import TupleRecord
+from ..base.records import TupleRecord, imported
 from ..catalog import entry, known_name, product
 from .generations import generation
 from .operand_codes import registers_of

@@ -20,10 +20,10 @@ functools.cached_property 2 ms, a tenth of one.
 
 from __future__ import annotations
 
+import sys
 from _thread import allocate_lock
 
 from .errors import Error, did_you_mean
-from .late import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ else:
 
 
 __all__ = [
-    "FORMS", "Cache", "Frozen", "Record", "TupleRecord", "cached_property", "frozen", "json_keys",
+    "FORMS", "Cache", "Frozen", "Record", "TupleRecord", "cached_property", "frozen", "imported", "json_keys", "late",
+    "text_of",
 ]  # fmt: skip
 
 
@@ -371,3 +372,33 @@ else:
         def __repr__(self):
             shown = [f"{name}={_shortened(value)}" for name, value in self._asdict().items()]
             return f"{type(self).__name__}({', '.join(shown)})"
+
+# --- What is imported when it is first used ---
+#
+# A query costs little, and no module imports one above it. `Instruction.multiply` belongs to the record that users
+# hold, but its code belongs to the emulator, which is built on records. The package root, which sees every layer, lists
+# such functions (`LATE` in `mmacalc/__init__.py`); the methods have the signatures and the descriptions, check their
+# arguments, and call them through `late`.
+
+
+def imported(module: str) -> Any:
+    """A module by its absolute name: importlib.import_module, without what it takes to import importlib."""
+    __import__(module)
+    return sys.modules[module]
+
+
+def late(name: str) -> Any:
+    """What the package root lists under this name; its module is imported now."""
+    module, _, attribute = sys.modules["mmacalc"].LATE[name].partition(":")
+    return getattr(imported(module), attribute)
+
+
+def text_of(record: Any) -> str | None:
+    """The text of an answer, without the line feed at its end; None of other records."""
+    kind = type(record)
+    place = sys.modules["mmacalc"].TEXTS.get(f"{kind.__module__.removeprefix('mmacalc.')}.{kind.__name__}")
+    if place is None:
+        return None
+    module, _, function = place.partition(":")
+    text: str = getattr(imported(f"mmacalc.questions.{module}"), function)(record)
+    return text.rstrip("\n")

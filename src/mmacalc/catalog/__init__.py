@@ -39,7 +39,7 @@ from _thread import RLock
 
 from ..base.checks import arguments_checked
 from ..base.errors import Error, did_you_mean
-from ..base.late import imported
+from ..base.records import imported
 from ..families import family
 from ..model import Architecture, Instruction, Product
 from ..model.architecture import VENDORS

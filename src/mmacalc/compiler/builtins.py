@@ -9,7 +9,7 @@ Source: clang and LLVM 22.1.8 (BuiltinsAMDGPU, IntrinsicsAMDGPU.td), compared fo
 from __future__ import annotations
 
 from ..base.errors import Error, did_you_mean
-from ..base.late import imported
+from ..base.records import imported
 from ..catalog import entry
 from ..catalog.grammar.entry import COMPILERS
 from ..catalog.grammar.nvvm import plain_name as plain_name

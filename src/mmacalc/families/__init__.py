@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..base.errors import Error, did_you_mean
-from ..base.late import imported
+from ..base.records import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

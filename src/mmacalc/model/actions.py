@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..base.checks import arguments_checked
-from ..base.late import late
+from ..base.records import late
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ __all__ = ["Actions"]
 
 
 class Actions:
-    """The methods of `Instruction` that compute and draw, by functions of higher layers: see `mmacalc.base.late`."""
+    """The methods of `Instruction` that compute and draw, by functions of higher layers: see `mmacalc.base.records`."""
 
     @arguments_checked
     def draw(

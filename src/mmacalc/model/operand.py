@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from ..base.checks import argument_class, arguments_checked, require_int
 from ..base.errors import Error
-from ..base.late import late
-from ..base.records import Frozen, TupleRecord, cached_property, frozen, json_keys
+from ..base.records import Frozen, TupleRecord, cached_property, frozen, json_keys, late
 from ..families.base import Axis, joined
 from .instruction import negated
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...arithmetic.tables import TABLES
 from ...base.checks import fits, number, shown
 from ...base.errors import Error, did_you_mean, printable
-from ...base.late import late
+from ...base.records import late
 from ...formats import CHOICES, FORMATS
 from ...model import Architecture, Product
 from ...model.architecture import PROVENANCES

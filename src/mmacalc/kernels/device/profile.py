@@ -191,7 +191,7 @@ class Profile(TupleRecord):
         Raises:
             Error: another ending; the file cannot be written.
         """
-        from ...base.late import late
+        from ...base.records import late
 
         late("draw_profile")((self,), path)
 
