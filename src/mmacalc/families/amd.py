@@ -20,7 +20,7 @@ Source: measured against AMD's Matrix Instruction Calculator 1.3.2 for all 121 o
 from __future__ import annotations
 
 from ..base.errors import Error
-from .base import AXES, NEIGHBOURS, Family, Placement, packed, shared_layout
+from . import AXES, NEIGHBOURS, Family, Placement, packed, shared_layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..catalog.grammar.amd import Description
     from ..layout import Layout
     from ..model import Instruction
-    from .base import Placement
+    from . import Placement
 
 A = "b (v i) (c g w e) -> lane (*r w g b i), item (v c e)"
 B = "b (c g w e) j -> lane (*r w g b j), item (c e)"

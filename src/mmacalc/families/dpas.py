@@ -20,7 +20,7 @@ work items. Nothing here was measured on hardware.
 
 from __future__ import annotations
 
-from .base import AXES, NEIGHBOURS, Family, Placement, packed, shared_layout
+from . import AXES, NEIGHBOURS, Family, Placement, packed, shared_layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

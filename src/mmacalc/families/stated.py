@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 
 from ..base.errors import Error
-from .base import AXES, Family, Placement, packed, shared_layout
+from . import AXES, Family, Placement, packed, shared_layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ every lane and element of the dense operands.
 
 from __future__ import annotations
 
-from .base import AXES, NEIGHBOURS, Family, Placement, packed, shared_layout
+from . import AXES, NEIGHBOURS, Family, Placement, packed, shared_layout
 from .wmma_fragments import fragment
 
 TYPE_CHECKING = False

@@ -23,7 +23,7 @@ from math import gcd
 
 from ..base.errors import Error
 from ..base.records import TupleRecord
-from .base import Axis, Placement, packed, shared_layout
+from . import Axis, Placement, packed, shared_layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ..layout import Layout
     from ..model.tensor_memory import TensorMemoryInstruction
-    from .base import Placement
+    from . import Placement
 
 LANES, COLUMNS, CELL = 128, 512, 32
 # Of a tile of scales as tcgen05.cp.32x128b.warpx4 takes it: rows of A or columns of B, blocks of k, and bytes.

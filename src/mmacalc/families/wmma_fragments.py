@@ -14,7 +14,7 @@ beside it, in quads of lanes, by row and col.
 
 from __future__ import annotations
 
-from .base import AXES, NEIGHBOURS, Placement, packed, shared_layout
+from . import AXES, NEIGHBOURS, Placement, packed, shared_layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ Where can a digit occur?
     left only              shared: all values of the digit live in the same place
 
 What is an item? The element's slot within the lane. How wide a slot is, and so which register and bits it
-takes, is not a matter of the layout (see `mmacalc.families.base`).
+takes, is not a matter of the layout (see `mmacalc.families`).
 
 Why is this fast? Each digit belongs to one coordinate only. So a place is a sum of one-dimensional tables,
 lane(i, k) = lane_of_i[i] + lane_of_k[k], and a coordinate is likewise a sum over the places.

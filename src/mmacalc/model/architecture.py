@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..families.base import Family
+    from ..families import Family
 
 __all__ = ["PROVENANCES", "VENDORS", "Architecture", "Product"]
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from ..families.base import Placement
+    from ..families import Placement
     from ..formats import Format
     from ..layout import Layout
     from .tile import Tile

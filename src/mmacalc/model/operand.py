@@ -6,7 +6,7 @@ from __future__ import annotations
 from ..base.checks import argument_class, arguments_checked, require_int
 from ..base.errors import Error
 from ..base.records import Frozen, TupleRecord, cached_property, frozen, json_keys, late
-from ..families.base import Axis, joined
+from ..families import Axis, joined
 from .instruction import negated
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..drawing import Drawing
-    from ..families.base import Placement
+    from ..families import Placement
     from ..families.tensor_memory import Load
     from ..formats import Format
     from ..layout import Layout

@@ -9,8 +9,8 @@ from __future__ import annotations
 from ..base.checks import arguments_checked, require_int
 from ..base.errors import Error, did_you_mean
 from ..base.records import Cache
+from ..families import packed
 from ..families import tensor_memory as family
-from ..families.base import packed
 from ..families.tensor_memory import (
     DEPTHS,
     check_scale_type,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..families.base import Placement
+    from ..families import Placement
     from ..formats import Format
 
 __all__ = ["SHAPE", "TensorMemoryInstruction", "TensorMemoryMove"]

@@ -22,7 +22,7 @@ from __future__ import annotations
 from ..base.checks import require_int, shown
 from ..base.errors import Error
 from ..base.records import Frozen, frozen, json_keys
-from ..families.base import Axis, shared_layout
+from ..families import Axis, shared_layout
 from ..layout import Layout
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from ..families.base import Placement
+    from ..families import Placement
     from ..layout.cute import CuteLayout
     from .instruction import Instruction
     from .operand import Operand

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..families.base import Placement
+    from ..families import Placement
     from ..layout import Layout
     from ..model import Architecture, Instruction, Operand
 

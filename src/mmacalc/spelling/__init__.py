@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from ..families.base import Family
+    from ..families import Family
     from ..model import Element, Instruction, Operand
     from ..questions.classic.layouts import RegisterColumn
     from ..questions.classic.sums import NotInRegisters

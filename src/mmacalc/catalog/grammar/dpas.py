@@ -11,7 +11,7 @@ from __future__ import annotations
 from ...base.checks import fits, number, shown, whole
 from ...base.errors import Error, did_you_mean
 from ...base.records import cached_property
-from ...families.base import NEIGHBOURS
+from ...families import NEIGHBOURS
 from ...families.dpas import TYPES
 from ...formats import named
 from ...model import Instruction
