@@ -50,7 +50,7 @@ FILES = {
     "catalog/rdna*.py": AMD_TESTS,
     "catalog/ptx.py": NVIDIA_TESTS,
     "catalog/xe.py": ("provenance", "catalog", "dpas"),
-    "catalog/grammar/amd.py": ("catalog", "amd_calculator", "asm_goldens"),
+    "catalog/grammar/__init__.py": ("catalog", "amd_calculator", "asm_goldens"),
     "catalog/grammar/chips.py": ("catalog", "code_objects", "nvidia"),
     "catalog/grammar/dpas.py": ("dpas", "catalog_facts"),
     "catalog/grammar/[ps]*.py": (
@@ -59,7 +59,7 @@ FILES = {
     "catalog/grammar/t*.py": ("tensor_memory_forms", "tensor_memory", "provenance", "catalog", "ptxas_13_5"),
     "families/tensor_memory*.py": ("tensor_memory_forms", "tensor_memory", "catalog_facts", "ptxas_13_5"),
     "families/descriptors.py": ("descriptors", "tensor_memory"),
-    "families/base.py": ("catalog_facts", "nvidia_layouts", "nvidia", "dpas"),
+    "families/__init__.py": ("catalog_facts", "nvidia_layouts", "nvidia", "dpas"),
     "families/dpas.py": ("dpas",),
     "families/tensor_core.py": ("nvidia_layouts", "triton", "layout"),
     "families/wmma_fragments.py": ("nvidia",),
@@ -85,7 +85,7 @@ FILES = {
     "kernels/amd/modifiers.py": ("lanes", "machine_modifiers"),
     "rocwmma/support.py": ("rocwmma",),
     "memory_access/swizzles.py": ("memory", "nvidia_layouts"),
-    "model/modifiers.py": ("catalog", "layout", "cdna4", "cdna5", "asm_goldens"),
+    "model/instruction.py": ("catalog", "layout", "cdna4", "cdna5", "asm_goldens"),
 }  # fmt: skip
 WORDS = (
     ("e4m3", "e5m2"), ("e4m3fnuz", "e5m2fnuz"), ("f16", "bf16"), ("e8m0", "ue4m3"), ("required", "allowed", "none"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..layout import Layout
     from .tile import Tile
 
-__all__ = ["canonical_modifiers", "check_modifiers", "Instruction", "modifier_ranges", "negated"]
+__all__ = ["canonical_modifiers", "check_modifiers", "Instruction", "modifier_ranges"]
 
 # Operands that were made before, one for each combination of modifiers: beside the records, which nobody can change.
 _operands = Cache(1 << 11)
@@ -609,15 +609,6 @@ def _values_text(instruction: Instruction, field: str, values: tuple[int, ...]) 
         return _range_text(values)
     names = CHOICES[instruction.formats[instruction.choices[field]]]
     return ", ".join(f"{value} ({named(name).title.split()[0].lower()})" for value, name in zip(values, names))
-
-
-def negated(bits: int, operand: str) -> bool:
-    """Whether a 3-bit negate field (NEG, NEG_HI, or BLGP of an FP64 MFMA) names this operand.
-
-    >>> negated(0b010, "B"), negated(0b010, "A")
-    (True, False)
-    """
-    return operand in "ABC" and bool(bits >> "ABC".index(operand) & 1)
 
 
 def _range_text(values: tuple[int, ...]) -> str:

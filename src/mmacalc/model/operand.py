@@ -7,7 +7,6 @@ from ..base.checks import argument_class, arguments_checked, require_int
 from ..base.errors import Error
 from ..base.records import Frozen, TupleRecord, cached_property, frozen, json_keys, late
 from ..families import Axis, joined
-from .instruction import negated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -655,3 +654,12 @@ class Operand(Frozen):
 
 
 argument_class(Operand)
+
+
+def negated(bits: int, operand: str) -> bool:
+    """Whether a 3-bit negate field (NEG, NEG_HI, or BLGP of an FP64 MFMA) names this operand.
+
+    >>> negated(0b010, "B"), negated(0b010, "A")
+    (True, False)
+    """
+    return operand in "ABC" and bool(bits >> "ABC".index(operand) & 1)

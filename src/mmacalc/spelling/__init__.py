@@ -1,6 +1,6 @@
 """Elements and places as text, spelt as their readers do.
 
-There is one `Spelling` for each kind of place: registers of AMD (`amd`), NVIDIA (`ptx`) and Intel (`dpas`), and Tensor
+There is one `Spelling` for each kind of place: registers of AMD (`AMD`, here), NVIDIA (`ptx`) and Intel (`dpas`), and Tensor
 Memory, before and after a load (`tensor_memory`). Answers, tables and pictures take their words from there.
 """
 
@@ -122,8 +122,8 @@ def by_place(
 def family_spelling(family: Family) -> Spelling:
     """How names and registers of a family are spelt."""
     if family.spelling == "amd":
-        from .amd import SPELLING
-    elif family.spelling == "ptx":
+        return AMD
+    if family.spelling == "ptx":
         from .ptx import SPELLING
     elif family.spelling == "dpas":
         from .dpas import SPELLING
@@ -204,3 +204,77 @@ def transposition_note(inst: Instruction) -> str:
         return ""
     rows, columns = inst.operand(held).shape[1:]
     return f"transposed, {rows} rows (i) of {columns} elements (j)"
+
+
+# --- AMD's registers as its tool spells them: `v1{17}.[15:0]`, `v[1:0]{5}`; the lane stands in braces ---
+
+# The field of the encoding that names each operand's registers; sparse instructions hold K in Src2.
+# Scales are the sources of the prefix, the first half of a 16-byte encoding.
+SOURCE_FIELDS = {
+    "A": "Src0", "B": "Src1", "C": "Src2", "K": "Src2", "D": "Vdst", "SA": "ScaleSrc0", "SB": "ScaleSrc1",
+}  # fmt: skip
+
+
+def _amd_name(instruction: Instruction) -> str:
+    """A mnemonic in capitals, as AMD's tool prints it."""
+    return instruction.name.upper()
+
+
+def halves(operand: Operand, location: Location, prefix: str = "v") -> tuple[tuple[str, str], ...]:
+    """The text of a location before and after the lane; two pairs where it straddles registers.
+
+    >>> import mmacalc
+    >>> a = mmacalc.instruction("gfx950", "v_mfma_f32_16x16x128_f8f6f4").operand("A", cbsz="fp6")
+    >>> halves(a, a.locate(i=3, k=5)[0])
+    (('v0{', '}.[31:30]'), ('v1{', '}.[3:0]'))
+    """
+    _, _, register, lsb, width = location
+    if width == 64:
+        return ((f"{prefix}[{register + 1}:{register}]{{", "}"),)
+    if width == 32:
+        return ((f"{prefix}{register}{{", "}"),)
+    last = lsb + width - 1
+    if last < 32:
+        return ((f"{prefix}{register}{{", f"}}.[{last}:{lsb}]"),)
+    return (f"{prefix}{register}{{", f"}}.[31:{lsb}]"), (f"{prefix}{register + 1}{{", f"}}.[{last - 32}:0]")
+
+
+def _amd_place(operand: Operand, location: Location, prefix: str = "v") -> str:
+    """The text of a location."""
+    return " ".join([f"{before}{location.lane}{after}" for before, after in halves(operand, location, prefix)])
+
+
+def _amd_lane_texts(operand: Operand, location: Location, mark: Callable[[str], str]) -> list[str]:
+    """The texts of an item's place in every lane, each line of them marked."""
+    return by_halves(halves(operand, location), operand.lanes, mark)
+
+
+def by_halves(pairs: tuple[tuple[str, str], ...], lanes: int, mark: Callable[[str], str]) -> list[str]:
+    """An item's place in every lane, from what stands before and after the lane."""
+    template = "\n".join([mark("\0".join(pair)) for pair in pairs])  # a NUL stands for the lane
+    return [template.replace("\0", str(lane)) for lane in range(lanes)]
+
+
+def _amd_held_place(operand: Operand, register: int, lane: int, element: Element) -> str:
+    """The register, lane and bits that `Operand.contents` found an element in."""
+    if element.width == 64:
+        first = register & ~1
+        return f"v[{first + 1}:{first}]{{{lane}}}"
+    bits = "" if element.width == 32 else f".[{element.lsb + element.width - 1}:{element.lsb}]"
+    return f"v{register}{{{lane}}}{bits}"
+
+
+def _amd_column_title(operand: Operand, column: RegisterColumn) -> str:
+    """The heading of a column in a table of registers."""
+    register, lsb, width = column.register, column.lsb, column.width
+    if width == 64:
+        return f"v[{register + 1}:{register}]"
+    return f"v{register}" if width == 32 else f"v{register}.[{lsb + width - 1}:{lsb}]"
+
+
+AMD = Spelling(
+    register="VGPR", lane="lane", names=("v{0}", "v[{0}:{1}]"), counted=False,
+    not_encoded="It is not published how this instruction is encoded.", source_fields=SOURCE_FIELDS,
+    instruction_name=_amd_name, place=_amd_place, lane_texts=_amd_lane_texts, held_place=_amd_held_place,
+    column_title=_amd_column_title,
+)  # fmt: skip

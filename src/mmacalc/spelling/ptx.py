@@ -6,8 +6,7 @@ register of the operand, %rd1 the second 64-bit one.
 
 from __future__ import annotations
 
-from . import Spelling
-from .amd import by_halves
+from . import Spelling, by_halves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

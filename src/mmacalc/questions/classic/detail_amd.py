@@ -5,8 +5,7 @@ from __future__ import annotations
 from ...base.records import Record
 from ...command import tables
 from ...model.architecture import DOUBTFUL
-from ...spelling import heading
-from ...spelling.amd import SOURCE_FIELDS
+from ...spelling import SOURCE_FIELDS, heading
 from . import formulas
 from .detail import Page
 

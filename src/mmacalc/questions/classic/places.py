@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ...base.records import Record, TupleRecord, json_keys
-from ...spelling import element_text, heading, place_text, run_text, signed, spelling_of
-from ...spelling.amd import SOURCE_FIELDS
+from ...spelling import SOURCE_FIELDS, element_text, heading, place_text, run_text, signed, spelling_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

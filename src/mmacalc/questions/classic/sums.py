@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from ...base.errors import Error
 from ...base.records import Record, TupleRecord, json_keys
-from ...spelling import element_text, place_text, run_text, signed
-from ...spelling.amd import SOURCE_FIELDS
+from ...spelling import SOURCE_FIELDS, element_text, place_text, run_text, signed
 from . import quirks
 from .places import Sign, SpelledPlace, sign_of, spelled
 
