@@ -132,7 +132,7 @@ def test_a_catalog_line_that_is_wrong_is_refused_and_says_why(line, says):
 def imaginary(*lines, **changes):
     """The entry of DNA9 with further lines, and with changes to its record."""
     from mmacalc.catalog import Entry
-    from mmacalc.catalog.grammar.literals import contents
+    from mmacalc.catalog.grammar import contents
 
     values = {}
     exec(IMAGINARY, values)

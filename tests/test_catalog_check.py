@@ -19,8 +19,8 @@ import pytest
 import mmacalc
 from mmacalc import Error, catalog
 from mmacalc.catalog import Catalog, normalised
+from mmacalc.catalog.grammar import NAMES, contents
 from mmacalc.catalog.grammar.check import check, check_file
-from mmacalc.catalog.grammar.literals import NAMES, contents
 
 ROOT = Path(__file__).parents[1]
 DNA9 = (ROOT / "CONTRIBUTING.md").read_text().partition("```python\n")[2].partition("```")[0]

@@ -15,7 +15,7 @@ from llvm_mc import tool
 from mmacalc import Error
 from mmacalc.arithmetic.codecs import decode, encode
 from mmacalc.catalog import entry
-from mmacalc.catalog.grammar.literals import expand
+from mmacalc.catalog.grammar import expand
 from mmacalc.cli import answer
 from mmacalc.codegen import gemm_cuda, gemm_tma, gemm_wgmma, ldmatrix, staging
 from mmacalc.codegen.check import Checked, check, sass_products

@@ -13,7 +13,7 @@ import mmacalc
 from closed_forms import distinct
 from formula_reader import evaluate
 from mmacalc.catalog import entry
-from mmacalc.catalog.grammar.literals import expand
+from mmacalc.catalog.grammar import expand
 from mmacalc.catalog.grammar.ptx import key
 from mmacalc.catalog.grammar.sass import sass_of
 from mmacalc.cli import answer

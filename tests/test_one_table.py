@@ -36,7 +36,7 @@ PLACES = {
     ("catalog/cdna3.py", "INSTRUCTIONS"): ("its record on CDNA3", "the record itself"),
     ("catalog/cdna4.py", "INSTRUCTIONS"): ("its record on CDNA4", "the record itself"),
     ("catalog/cdna4.py", "VECTOR_INSTRUCTIONS"): ("lanes in one issue", "rates, which LLVM lacks"),
-    ("catalog/grammar/amd.py", "older_spellings"): ("its older spelling", "a rule of the names themselves"),
+    ("catalog/grammar/__init__.py", "older_spellings"): ("its older spelling", "a rule of the names themselves"),
     ("catalog/rdna3.py", "INSTRUCTIONS"): ("its record on RDNA3", "the record itself"),
     ("catalog/rdna4.py", "INSTRUCTIONS"): ("its record on RDNA4", "the record itself"),
     ("chaining/ways.py", "SWAPS"): ("what a way of moving data uses it for", "a choice of ours"),

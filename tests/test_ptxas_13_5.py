@@ -10,7 +10,7 @@ import pytest
 
 import mmacalc
 from mmacalc.catalog import entry, ptx
-from mmacalc.catalog.grammar.literals import contents
+from mmacalc.catalog.grammar import contents
 from mmacalc.catalog.grammar.ptx import TYPES, Entry, key
 from mmacalc.catalog.grammar.sass import sass_of
 

@@ -263,9 +263,8 @@ IMAGINARY = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text().partitio
 @pytest.mark.whole
 def test_thousands_of_variants_of_operands_and_hundreds_of_catalogs_leave_memory_as_it_was(tmp_path):
     """Each catalog has a file of its own, and each of its instructions is asked for all that is kept."""
+    from mmacalc.catalog.grammar import Entry, read_literals
     from mmacalc.catalog.grammar.check import check_file
-    from mmacalc.catalog.grammar.entry import Entry
-    from mmacalc.catalog.grammar.literals import read_literals
 
     mfma = mmacalc.instruction("cdna3", "v_mfma_f32_4x4x1_16b_f32")
     tcgen05 = mmacalc.instruction("B200", "tcgen05.mma.cta_group::1.kind::f16")

@@ -6,7 +6,7 @@ Every other Python file of this folder is data: literals only, assigned to these
     INSTRUCTIONS      a tuple of lines (below)
     COMMON            fields that all records of ARCHITECTURES share; may be left out
     ALIASES           other spellings of mnemonics, with the name of the line, beside those of gfx908 and gfx90a,
-                      which follow from the names (`grammar.amd.older_spellings`); may be left out
+                      which follow from the names (`grammar.older_spellings`); may be left out
     TRANSPOSE_LOADS   lines of `mmacalc.memory_access.transpose_loads.TransposeLoad` without the architecture, the last
                       fields as a dictionary, in which `on` names the only architectures with the load; may be left out
     VECTOR_INSTRUCTIONS   those of `mmacalc.chaining.conversions` that not every target has, each with the lanes
@@ -19,7 +19,7 @@ A line of an AMD file is
 
     (name, opcode, cycles, VALU co-execution cycles[, "features"][, {more}])
 
-Shape, blocks, formats, sparsity and block size follow from the name (`mmacalc.catalog.grammar.amd`), CBSZ and OPSEL
+Shape, blocks, formats, sparsity and block size follow from the name (`mmacalc.catalog.grammar`), CBSZ and OPSEL
 from the family. Cycles that differ between the file's architectures are a tuple, one for each, in their order; so are
 narrow_cycles. Features are the other words that the family knows: blgp, neg, neg_c, opsel. `more` may have: on (the
 only architectures of the file with this line), formats (those that the name states wrongly, by operand), narrow_cycles,
@@ -43,8 +43,7 @@ from ..base.records import imported
 from ..families import family
 from ..model import Architecture, Instruction, Product
 from ..model.architecture import VENDORS
-from .grammar.entry import Entry, names_of
-from .grammar.literals import contents, read_literals
+from .grammar import Entry, contents, names_of, read_literals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

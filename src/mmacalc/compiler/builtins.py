@@ -11,7 +11,7 @@ from __future__ import annotations
 from ..base.errors import Error, did_you_mean
 from ..base.records import imported
 from ..catalog import entry
-from ..catalog.grammar.entry import COMPILERS
+from ..catalog.grammar import COMPILERS
 from ..catalog.grammar.nvvm import plain_name as plain_name
 from .dialects import Intrinsic, dialect_of, fitting
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..arithmetic.numerics import Numerics, model_name, numerics
 from ..base.errors import Error
 from ..base.records import Cache, TupleRecord
-from ..model.instruction import negated
+from ..model.operand import negated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ..catalog.grammar.amd import Description
+    from ..catalog.grammar import Description
     from ..model import Instruction
 
 

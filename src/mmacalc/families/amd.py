@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ..catalog.grammar.amd import Description
+    from ..catalog.grammar import Description
     from ..layout import Layout
     from ..model import Instruction
     from . import Placement

@@ -1,7 +1,7 @@
 """Elements and places as text, spelt as their readers do.
 
-There is one `Spelling` for each kind of place: registers of AMD (`AMD`, here), NVIDIA (`ptx`) and Intel (`dpas`), and Tensor
-Memory, before and after a load (`tensor_memory`). Answers, tables and pictures take their words from there.
+There is one `Spelling` for each kind of place: registers of AMD (`AMD`, here), NVIDIA (`ptx`) and Intel (`dpas`), and
+Tensor Memory, before and after a load (`tensor_memory`). Answers, tables and pictures take their words from there.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from ...base.records import late
 from ...formats import CHOICES, FORMATS
 from ...model import Architecture, Product
 from ...model.architecture import PROVENANCES
-from .literals import CatalogFile
+from . import CatalogFile
 from .ptx import is_version
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...model import Instruction
-    from .entry import Entry
+    from . import Entry
 
 __all__ = ["check", "check_file"]
 

@@ -15,8 +15,8 @@ from ...families import NEIGHBOURS
 from ...families.dpas import TYPES
 from ...formats import named
 from ...model import Instruction
-from .entry import Entry as PlainEntry
-from .literals import expand
+from . import Entry as PlainEntry
+from . import expand
 from .ptx import check_more
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-    from .literals import CatalogFile
+    from . import CatalogFile
 
 __all__ = ["Entry", "describe", "spelled"]
 

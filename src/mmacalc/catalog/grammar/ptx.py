@@ -1,7 +1,7 @@
 """PTX names: families into instructions, qualifier orders into one, and why a target refuses a name.
 
 The catalog file of a family whose `Family.grammar` is this module has families of names instead of lines (see
-`mmacalc.catalog.ptx` and `mmacalc.catalog.grammar.literals`). Nothing is expanded until it is asked for, and a name
+`mmacalc.catalog.ptx` and `mmacalc.catalog.grammar`). Nothing is expanded until it is asked for, and a name
 expands only the families whose fixed qualifiers it has.
 """
 
@@ -14,15 +14,15 @@ from ...base.errors import Error, counted, did_you_mean
 from ...base.records import Cache, cached_property, frozen
 from ...formats import named
 from ...model import Instruction
-from .entry import Entry as PlainEntry
-from .literals import expand
+from . import Entry as PlainEntry
+from . import expand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
-    from .literals import CatalogFile
+    from . import CatalogFile
 
 __all__ = ["Entry", "key"]
 
@@ -339,7 +339,7 @@ class Entry(PlainEntry):
         try:
             family, full = self._find(name, key(name))
         except Error:
-            from .entry import instruction_of_shape, name_alone
+            from . import instruction_of_shape, name_alone
             from .sass import is_opcode, source
 
             alone = name_alone(name, self.architecture.name)

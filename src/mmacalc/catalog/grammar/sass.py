@@ -23,7 +23,7 @@ from functools import cache, lru_cache
 from ...base.checks import whole
 from ...base.errors import Error, counted, did_you_mean, first_of
 from ...base.records import Cache
-from .literals import expand
+from . import expand
 from .ptx import NEWEST, TYPES, key, number_of, shape_of
 
 TYPE_CHECKING = False

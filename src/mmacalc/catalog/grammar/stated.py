@@ -12,15 +12,15 @@ from __future__ import annotations
 from ...base.checks import fits, number, shown
 from ...base.errors import Error, did_you_mean
 from ...model import Instruction
-from .entry import Entry as PlainEntry
-from .entry import instruction_of_shape, name_alone
+from . import Entry as PlainEntry
+from . import instruction_of_shape, name_alone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from .literals import CatalogFile
+    from . import CatalogFile
 
 __all__ = ["Entry", "shape_of"]
 
