@@ -10,7 +10,7 @@ from ...asm.reader import vector_registers
 from ...base.errors import Error
 from ...catalog import architectures, entry
 from ...memory_access.transpose_loads import TransposeLoad, transpose_loads
-from ...model.instruction import negated
+from ...model.operand import negated
 from .answer import ExplainedLine, ExplainedOperand
 
 TYPE_CHECKING = False
