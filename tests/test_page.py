@@ -14,7 +14,7 @@ from mmacalc.catalog import architectures
 from mmacalc.cli import answer
 from mmacalc.drawing.matrix import matrix
 from mmacalc.drawing.places import slot_text
-from mmacalc.spelling import element_text, ranges
+from mmacalc.spelling import element_text, lanes_of
 from samples import sampled
 
 ROOT = Path(__file__).parents[1]
@@ -39,9 +39,9 @@ def at(browser, page_file):
 def sentence(operand, block, row, column):
     """What the page must say of an element."""
     axes = dict(zip(operand.axes, (block, row, column)))
-    places = operand.locate(**axes)
-    lanes = ranges(place.lane for place in places)
-    return f"{element_text(operand, row, column, block)} is in lane {lanes} {slot_text(operand, places[0])}"
+    lanes = lanes_of(operand, tuple(lane for lane, _ in operand.places(**axes)))
+    place = operand.location_of_item(*operand.places(**axes)[0])
+    return f"{element_text(operand, row, column, block)} is in {lanes} {slot_text(operand, place)}"
 
 
 def shown(opened):
@@ -205,14 +205,48 @@ def test_operands_that_are_in_no_register_say_where_they_are(at):
     assert "shared memory" in shown(at(f"#sm_90a/{wgmma}/B"))
 
 
-def test_saving_gives_the_picture_of_mmacalc_draw(at, tmp_path):
-    opened = at("#cdna3/v_mfma_f32_16x16x16_f16/A?at=3,9")
+@pytest.mark.parametrize("waves", [(), (2, 2)], ids=["instruction", "tile"])
+def test_saving_gives_the_picture_of_mmacalc_draw(at, tmp_path, waves):
+    opened = at(f"#cdna3/v_mfma_f32_16x16x16_f16/A?{'waves=2x2&repeat=2x3&' * bool(waves)}at=3,9")
     with opened.page.expect_download() as download:
         opened.page.click("text=Save SVG")
     download.value.save_as(tmp_path / "a.svg")
-    operand = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
+    inst = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16")
+    operand = (inst.tile(waves, (2, 3)) if waves else inst).operand("A")
     assert (tmp_path / "a.svg").read_text() == operand.draw(mark="A[3][9]").svg
     ElementTree.parse(tmp_path / "a.svg")
+
+
+def test_a_tile_is_made_by_its_fields_and_answers_as_the_command_does(at):
+    opened, inst = at(D), mmacalc.instruction("cdna3", "v_mfma_f32_32x32x8_f16")
+    for name, text in (("waves", "2x2"), ("repeat", "2 x 1"), ("adjacent", "2")):
+        opened.page.fill(f'input[aria-label="{name} of the tile"]', text)
+        opened.page.keyboard.press("Enter")
+    opened.page.get_by_role("group", name="wave order").get_by_text("n first").click()
+    assert opened.page.evaluate("location.hash") == D + "?waves=2x2&repeat=2x1&adjacent=2x1&wave-order=nmk"
+    tile = inst.tile((2, 2), (2, 1), adjacent=(2, 1), wave_order="nmk")
+    d = tile.operand("D")
+    assert opened.page.inner_text("[role=tab][aria-selected=true]") == "C, D 128\u00d764 f32"
+    assert d.pattern.replace("->", "→") in opened.page.inner_text(".pattern")
+    assert "128\u00d764\u00d78: 4 waves of 64 threads, each with 2 instructions" in opened.page.inner_text(".side.left")
+    assert "v[0:15], v[16:17]" in opened.page.inner_text(".statement"), "the registers are those of one instruction"
+    for place in ((0, 90, 40), (0, 3, 63)):
+        point_at(opened, *place)
+        assert shown(opened) == sentence(d, *place)
+    (held,) = d.contents(thread=77, value=5)
+    opened.page.mouse.move(5, 5)
+    opened.page.fill(".goto", "thread 77, value 5")
+    opened.page.keyboard.press("Enter")
+    assert shown(opened) == sentence(d, 0, held.row, held.col)
+    assert "Thread 77 (wave 1, lane 13) holds".lower() in opened.page.inner_text(".side.right").lower()
+    because = opened.page.inner_text("#because")
+    assert "wave 1" in because, "a wave multiplies what it holds"
+    assert "wave 3" not in because
+    opened.page.fill('input[aria-label="waves of the tile"]', "2by2")
+    opened.page.keyboard.press("Tab")
+    assert opened.page.evaluate("mmacalc.app.state.tile.waves") == [2, 2, 1]
+    opened.page.click("text=One instruction")
+    assert opened.page.inner_text("[role=tab][aria-selected=true]") == "C, D 32\u00d732 f32"
 
 
 # --- keyboard ---
@@ -289,6 +323,9 @@ def test_four_hundred_random_states_survive_their_link(at):
         else:
             at_text = []
         query += [*(f"{field}={value}" for field, value in fields.items()), *at_text]
+        multiplies = {"A", "B"} <= set(inst.operands) and not inst.in_tensor_memory
+        if multiplies and "tile" not in inst.architecture.family.unsupported_topics and not at_text:
+            query += chosen.choice(([], ["waves=2x1"], ["waves=1x2", "wave-order=nmk"], ["repeat=1x2", "adjacent=1x2"]))
         query += chosen.choice(([], ["by=register"], ["zoom=read"], ["by=register", "zoom=read"]))
         links.append(f"{inst.arch}/{inst.name}/{name}{'?' if query else ''}{'&'.join(query)}")
     lost = at().page.evaluate(
@@ -314,8 +351,18 @@ def test_four_hundred_random_states_survive_their_link(at):
         ("#cdna3/v_mfma_f32_4x4x4_16b_f16/A?cbsz=9", "cbsz of v_mfma_f32_4x4x4_16b_f16 is 0 to 4, not 9"),
         ("#rdna3/v_wmma_f32_16x16x16_f16/A?w=16", "no wave16"),
         ("#%E0%A4%A", "no architecture"),
+        (D + "?waves=2y2", "should be counts along m, n and perhaps k"),
+        (D + "?waves=2x2&wave-order=mm", "should be m, n and k, the fastest first"),
+        (D + "?repeat=3&adjacent=2", "adjacent divides repeat; got 2 of 3 along m"),
+        (D + "?waves=16x16", "tiles of up to 1024 threads; this one has 16384"),
+        (D + "?waves=2x2&repeat=8x32", "tiles of up to 262,144 elements of an operand; D has more"),
+        (D + "?waves=2x2&permutation=n", "mmacalc tile --permutation"),
+        (D + "?waves=2x2&chain=", "A tile is shown in Explore"),
+        ("#sm_80/ldmatrix.sync.aligned.m8n8.x4.shared.b16/D?waves=2x2", "moves a matrix and multiplies nothing"),
+        ("#B200/tcgen05.mma.cta_group::1.kind::f16/D?waves=2x2", "has a shape of its own choice"),
+        ("#amx/tdpbf16ps/D?waves=2x2", "has no waves that could share a tile"),
     ],
-    4,
+    9,
 )
 def test_a_link_that_is_wrong_is_named_and_something_is_shown(at, link, says):
     opened = at(link)
@@ -397,9 +444,10 @@ def test_comparing_counts_what_lies_elsewhere(at):
         (D + "?chain=cdna3/v_mfma_f32_32x32x8_f16/A", {}),
         ("#cdna4/v_mfma_f32_16x16x32_f16/A?memory=&ld=64", {"color_scheme": "dark"}),
         (D + "?waits=", {}),
+        (D + "?waves=2x2&repeat=2x1&at=40,35", {}),
     ],
     4,
-    ids=["light", "dark", "labels", "compare", "elsewhere dark", "400 pixels", "chain", "memory dark", "waits"],
+    ids=["light", "dark", "labels", "compare", "elsewhere dark", "400 pixels", "chain", "memory dark", "waits", "tile"],
 )
 def test_axe_finds_no_barrier(at, link, options):
     """WCAG 2 A and AA, and axe-core's best practices."""
@@ -443,11 +491,14 @@ SIDEWAYS = """() => [...document.querySelectorAll("*")]
 
 
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.whole)])
-@pytest.mark.parametrize("view", ["explore", "compare", "chain", "waits", "memory"])
+@pytest.mark.parametrize("view", ["explore", "tile", "compare", "chain", "waits", "memory"])
 def test_on_a_phone_nothing_scrolls_sideways(browser, page_file, view, step):
     chosen = random.Random(view)
     with Opened(browser, page_file, D, size=(360, 740), is_mobile=True, has_touch=True) as opened:
         for arch in [*architectures()][len(view) % step :: step]:
             state = {"arch": arch, "name": chosen.choice(mmacalc.instructions(arch)).name, "view": view, "at": None}
+            if view == "tile":
+                counts = {"waves": [2, 2, 1], "repeat": [2, 1, 1], "adjacent": [1, 1, 1]}
+                state |= {"view": "explore", "tile": {**counts, "waveOrder": "nmk", "repeatOrder": "mnk"}}
             opened.page.evaluate("(state) => mmacalc.app.update(state)", state)
             assert not opened.page.evaluate(SIDEWAYS), state

@@ -32,8 +32,10 @@ def checksum(operand):
     """All of `locate`: each place of each element, weighted by its number, modulo 2^32 (page/src/checksum.ts)."""
     table = operand.table()
     columns = [table[name] for name in ("lane", "item", "register", "lsb")]
+    if operand.tile:
+        columns[0] = columns[0] + operand.tile.lanes * table["wave"]
     if len(operand.copies()) > 1:
-        order = numpy.argsort(columns[0], axis=-1, kind="stable")
+        order = numpy.lexsort((columns[1], columns[0]), axis=-1)
         columns = [numpy.take_along_axis(column, order, axis=-1) for column in columns]
     with numpy.errstate(over="ignore"):
         values = [(column.ravel().astype(numpy.uint32) + numpy.uint32(1)) * numpy.uint32(prime)
@@ -617,3 +619,69 @@ def test_kernels_are_those_of_mmacalc_generate(opened, step):
         assert text == expected, (arch, name, wave, fields, orders)
         made += expected is not None
     assert made > 1300 // step
+
+
+TILES = """(rows) => rows.map(([arch, name, wave, fields, tile]) => {
+  const { catalog, checksum } = mmacalc;
+  const instruction = catalog.instruction(catalog.architecture(arch), name);
+  const refused = mmacalc.refusalOf(instruction, wave, fields, tile);
+  return [refused, refused ? [] : instruction.operands(wave).map((table) => {
+    const placement = mmacalc.placementOf(table, fields, tile);
+    if (!placement) return [table.name, null];
+    const { layout, lanes, registers } = placement;
+    return [table.name, [layout.text, Object.fromEntries(layout.sizes), lanes, registers, checksum(placement)]];
+  })];
+})"""
+
+
+def random_tile(chosen, inst, wave):
+    """Counts and orders of a tile, and modifiers, as a link may have them."""
+    fields = {}
+    for field, values in encodable(inst, wave).items():
+        if field != "abid" and chosen.random() < 0.3:
+            fields[field] = chosen.choice(values[:4])
+    counts = {name: [chosen.choice([1, 1, 2, 2, 3]) for _ in range(3)] for name in ("waves", "repeat")}
+    counts["adjacent"] = [chosen.choice([1, count]) for count in counts["repeat"]]
+    orders = {name: chosen.choice(["mnk", "nmk", "kmn"]) for name in ("waveOrder", "repeatOrder")}
+    return fields, {**counts, **orders}
+
+
+@pytest.mark.parametrize("count", [150, pytest.param(3000, marks=pytest.mark.whole)])
+def test_every_operand_of_a_tile_lies_where_python_says(opened, count):
+    """Patterns, sizes, threads, registers and all places of random tiles; what Python refuses the page refuses."""
+    chosen, rows = random.Random(count), []
+    every = [(arch, inst) for arch in architectures() for inst in mmacalc.instructions(arch) if inst.register_operands]
+    while len(rows) < count:
+        arch, inst = chosen.choice(every)
+        wave = chosen.choice(inst.architecture.waves)
+        rows.append((arch, inst.name, wave, *random_tile(chosen, inst, wave)))
+    compared = refused = 0
+    for (arch, name, wave, fields, tile), (refusal, operands) in zip(rows, opened.evaluate(TILES, rows)):
+        inst = mmacalc.instruction(arch, name)
+        try:
+            own = inst.tile(
+                tile["waves"],
+                tile["repeat"],
+                adjacent=tile["adjacent"],
+                wave=wave,
+                wave_order=tile["waveOrder"],
+                repeat_order=tile["repeatOrder"],
+            )
+            found = {each: own.operand(each, **fields) for each in own.operands}
+        except mmacalc.Error:
+            found = None
+        if found is None:
+            assert refusal or any(value is None for _, value in operands), (name, tile)
+            refused += 1
+            continue
+        if "The page shows tiles of up to" in refusal:
+            assert own.threads > 1024 or max(numpy.prod(each.shape) for each in found.values()) > 1 << 18
+            continue
+        assert not refusal, (name, refusal)
+        for each, shown in operands:
+            operand = found[each]
+            wanted = [operand.pattern, operand.sizes, operand.lanes, operand.registers, checksum(operand)]
+            assert shown == wanted, (arch, name, wave, fields, tile, each)
+            compared += 1
+    assert compared > count // 2
+    assert refused > count // 50

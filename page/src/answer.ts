@@ -3,7 +3,7 @@
 import { bare } from "./layout.ts";
 import { digit, type Matrix } from "./picture.ts";
 import type { Element as Entry } from "./placement.ts";
-import { elementText, placeText, ranges } from "./places.ts";
+import { elementText, lanesText, placeText } from "./places.ts";
 
 export interface Answer {
   element: string;
@@ -24,12 +24,6 @@ export function answerOf(matrix: Matrix, element: Entry, all: Matrix[]): Answer 
     fragment: fragment(matrix, place.item),
     because: matrix.name === "C" || matrix.name === "D" ? product(matrix, element, all) : sums(matrix, element),
   };
-}
-
-/** Lanes, of a pair of CTAs with the CTA. */
-export function lanesText({ placement }: Matrix, found: number[]): string {
-  if (placement.layout.outer !== "cta") return `lane ${ranges(found)}`;
-  return found.map((lane) => `CTA ${Math.floor(lane / placement.wave)} lane ${lane % placement.wave}`).join("; ");
 }
 
 export const spoken = (answer: Answer): string =>
@@ -66,27 +60,32 @@ function sums(matrix: Matrix, element: Entry): string {
 
 /** What an element of D is the sum of, and which lanes its factors come from. */
 function product(matrix: Matrix, [block, row, column]: Entry, all: Matrix[]): string {
-  const k = matrix.instruction.shape[2];
   if (matrix.instruction.has("move")) return sums(matrix, [block, row, column]);
   const suffix = matrix.blocks.extent > 1 ? `.B${block}` : "";
   const sources: string[] = [];
+  let k = matrix.instruction.shape[2];
+  const { ofWave } = matrix.placement; // a wave multiplies what is in its own registers
+  const waves = matrix.foundIn(block, row, column).map((lane) => Math.floor(lane / ofWave));
   for (const name of ["A", "B"]) {
     const factor = all.find((each) => each.name === name);
     if (!factor) continue;
+    k = (name === "A" ? factor.columns : factor.rows).extent; // of a tile that of all its instructions
     const lanes = new Set<number>();
     for (let step = 0; step < k; step++) {
       const place: Entry = name === "A" ? [block, row, step] : [block, step, column];
-      for (const lane of factor.foundIn(...place)) lanes.add(lane);
+      for (const lane of factor.foundIn(...place)) if (!ofWave || waves.includes(Math.floor(lane / ofWave))) lanes.add(lane);
     }
     sources.push(`${name} from ${lanesText(factor, [...lanes])}`);
   }
   const addend = all.some((each) => each.name === "C") ? "= C +" : "+=";
   const sum = `${elementText(matrix, block, row, column)} ${addend} \u03a3 over ${k} k of `;
+  const parts = matrix.tile.waves[2] > 1 ? `; each of ${matrix.tile.waves[2]} waves has the sum over its own k` : "";
   const factors = `A[${row}][k]${suffix}\u00b7B[k][${column}]${suffix}`;
-  return `${sum}${factors}${sources.length ? ` \u2014 ${sources.join(", ")}` : ""}`;
+  return `${sum}${factors}${sources.length ? ` \u2014 ${sources.join(", ")}` : ""}${parts}`;
 }
 
-/** An element as people write it: `A[3][9]`, `A[1][2].B4`, `v0{35}`, `v1[31:16]{7}`, `lane 7 v1`; null if it is none. */
+/** An element as people write it: `A[3][9]`, `A[1][2].B4`, `v0{35}`, `v1[31:16]{7}`, `lane 7 v1`, `thread 77 value 5`; null if it is
+ * none. */
 export function parsePlace(text: string, matrices: Matrix[]): { matrix: Matrix; element: Entry } | null {
   const element = /^\s*([A-Z]{1,2})\s*\[(\d+)\]\s*\[(\d+)\]\s*(?:\.\s*B?(\d+))?\s*$/i.exec(text);
   if (element) {
@@ -95,22 +94,31 @@ export function parsePlace(text: string, matrices: Matrix[]): { matrix: Matrix; 
     const inside = matrix && found.every((value, axis) => value < matrix.axes[axis].extent);
     return inside ? { matrix, element: found } : null;
   }
+  const [first] = matrices;
+  const value = /^\s*(?:thread|lane)\s*(\d+)\s*,?\s*value\s*(\d+)\s*$/i.exec(text);
+  if (value) return held(first, Number(value[1]), Number(value[2]));
   const place =
     /^\s*(?:v|%?rd?)\[?(\d+)(?::\d+\])?\s*(?:\[(\d+):(\d+)\])?\s*\{(\d+)\}(?:\s*\.?\[(\d+):(\d+)\])?\s*$/i.exec(text) ??
-    swapped(/^\s*lane\s*(\d+)\s*(?:v|%?rd?)\[?(\d+)(?::\d+\])?\s*(?:\[(\d+):(\d+)\])?\s*$/i.exec(text));
+    swapped(/^\s*(?:lane|thread)\s*(\d+)\s*(?:v|%?rd?)\[?(\d+)(?::\d+\])?\s*(?:\[(\d+):(\d+)\])?\s*$/i.exec(text));
   if (!place) return null;
   const [, register, , low, lane, , after] = place;
   const lsb = Number(low ?? after ?? 0);
-  const [matrix] = matrices;
+  const matrix = first;
   for (let item = 0; item < matrix.placement.items; item++) {
     const slot = matrix.placement.slot(0, item);
     const first = 32 * slot.register + slot.lsb;
     const bit = 32 * Number(register) + lsb;
     if (bit < first || bit >= first + slot.width) continue;
-    const [found] = Number(lane) < matrix.lanes ? matrix.elements(Number(lane), item) : [];
-    if (found) return { matrix, element: found };
+    const found = held(matrix, Number(lane), item);
+    if (found) return found;
   }
   return null;
+}
+
+/** The first element that a lane has in an item; null if it has none. */
+function held(matrix: Matrix, lane: number, item: number): { matrix: Matrix; element: Entry } | null {
+  const [element] = lane < matrix.lanes && item < matrix.placement.items ? matrix.elements(lane, item) : [];
+  return element ? { matrix, element } : null;
 }
 
 /** The groups of `lane 7 v1[31:16]` in the order of `v1[31:16]{7}`. */

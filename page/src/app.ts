@@ -13,8 +13,9 @@ import { MemoryView } from "./memoryView.ts";
 import { Matrix } from "./picture.ts";
 import { operandScene } from "./pictureScene.ts";
 import { Search } from "./search.ts";
-import { complete, link, read, type State, type View } from "./state.ts";
+import { complete, link, read, shapeOf, type State, type View } from "./state.ts";
 import { svg } from "./svg.ts";
+import { ONE, placementOf } from "./tile.ts";
 
 const VIEWS: [View, string][] = [["explore", "Explore"], ["compare", "Compare"], ["chain", "Chain"], ["waits", "Wait states"], ["memory", "Memory"]];
 
@@ -81,22 +82,22 @@ export class App implements Host {
     return this.catalog.statements.get(this.instruction.name)!;
   }
 
-  /** The operands of the instruction under its modifiers. */
-  matrices(): Matrix[] {
+  /** The operands of the instruction, or of a tile of it, under its modifiers. */
+  matrices(tile = ONE): Matrix[] {
     const { instruction, state } = this;
-    return instruction.operands(this.wave).map((table) => this.matrixOf(instruction, table.name, this.wave, state.fields)!).filter(Boolean);
+    return instruction.operands(this.wave).map((table) => this.matrixOf(instruction, table.name, this.wave, state.fields, tile)!).filter(Boolean);
   }
 
   /** One operand of an instruction; the same object for the same question, so that what was computed is kept. */
-  matrixOf(instruction: Instruction, operand: string, wave: number, fields: Record<string, number>): Matrix | null {
-    const key = [instruction.architecture.name, instruction.name, operand, wave, JSON.stringify(fields)].join(" ");
+  matrixOf(instruction: Instruction, operand: string, wave: number, fields: Record<string, number>, tile = ONE): Matrix | null {
+    const key = [instruction.architecture.name, instruction.name, operand, wave, JSON.stringify([fields, tile])].join(" ");
     const found = this.made.get(key);
     if (found) return found;
     const table = instruction.operand(operand, wave);
-    const placement = table?.placement(fields);
+    const placement = table && placementOf(table, fields, tile);
     if (!table || !placement) return null;
     if (this.made.size > 200) this.made.clear();
-    const matrix = new Matrix(instruction, table, fields, placement);
+    const matrix = new Matrix(instruction, table, fields, placement, tile);
     this.made.set(key, matrix);
     return matrix;
   }
@@ -109,7 +110,7 @@ export class App implements Host {
     if ((change.arch && change.arch !== before.arch) || (change.name && change.name !== before.name)) this.moved();
     const other = (["arch", "name", "operand", "wave"] as const).some((key) => key in change && change[key] !== before[key]);
     if (other && !change.mark) this.state.mark = [];
-    if (change.fields || change.wave) this.state.at = this.inside() ? this.state.at : null;
+    if (change.fields || change.wave || change.tile) this.state.at = this.inside() ? this.state.at : null;
     complete(this.state, this.instruction, problems);
     history.replaceState(null, "", `#${link(this.state, this.catalog)}`);
     if (how === "marks") return;
@@ -134,7 +135,7 @@ export class App implements Host {
   }
 
   private inside(): boolean {
-    const shape = this.instruction.operand(this.state.operand, this.wave)?.placement(this.state.fields)?.shape;
+    const shape = shapeOf(this.state, this.instruction);
     return Boolean(shape && this.state.at?.every((value, axis) => value < shape[axis]));
   }
 
@@ -223,7 +224,7 @@ export class App implements Host {
   /** The picture as `mmacalc draw` makes it. */
   picture(): string {
     const { state, instruction } = this;
-    const matrix = this.matrixOf(instruction, state.operand, this.wave, state.fields);
+    const matrix = this.matrixOf(instruction, state.operand, this.wave, state.fields, state.view === "explore" ? state.tile : ONE);
     if (!matrix) return "";
     const key = state.by.replace(/^digit:/, "");
     return svg(operandScene(matrix, {

@@ -1,6 +1,6 @@
 /** One instruction: its operands, the matrix and the registers of one of them, modifiers, facts, and its word. */
 
-import { answerOf, lanesText, parsePlace, spoken, type Answer } from "./answer.ts";
+import { answerOf, parsePlace, spoken, type Answer } from "./answer.ts";
 import type { Host } from "./host.ts";
 import { choice, fillWith, h, select } from "./dom.ts";
 import { foot } from "./foot.ts";
@@ -13,8 +13,11 @@ import { Overview } from "./overview.ts";
 import type { ColourOf, Matrix } from "./picture.ts";
 import type { Element as Entry } from "./placement.ts";
 import { folded } from "./pictureScene.ts";
+import { lanesText } from "./places.ts";
 import { shapeText } from "./search.ts";
 import { notes } from "./strips.ts";
+import { TileSettings } from "./tileView.ts";
+import { instructionsOf, isTile, shapeOf } from "./tile.ts";
 
 export class Explore {
   readonly element: HTMLElement;
@@ -32,6 +35,7 @@ export class Explore {
   private readonly goTo = h("input", { class: "goto mono", placeholder: "go to A[3][9]", "aria-label": "go to an element, such as A[3][9], or a place, such as v0{35}", spellcheck: "false", autocomplete: "off" });
   private readonly below = h("p", { class: "quiet notes" });
   private readonly modifiers = h("section");
+  private readonly tile: TileSettings;
   private readonly colours = h("section");
   private readonly facts = h("section");
   private readonly product = h("h2");
@@ -55,6 +59,7 @@ export class Explore {
       hover: (element: Entry | null) => this.hover(this.matrix, element),
       pick: (element: Entry, mark = false) => (mark ? this.toggleMark(element) : this.pick(this.matrix!, element)),
     };
+    this.tile = new TileSettings(app);
     this.map = new MapView((name) => app.update({ operand: name, at: null }));
     this.matrixView = new MatrixView("Matrix of the operand. Arrow keys move by one element, with Shift by four; Page Up and Page Down change the block; g goes to an element.", events);
     this.overview = new Overview(events);
@@ -64,7 +69,7 @@ export class Explore {
     const form = h("form", { submit: (event: Event) => { event.preventDefault(); this.go(); } }, this.goTo);
     this.goTo.addEventListener("input", () => this.goTo.setCustomValidity(""));
     const left = h("aside", { class: "side left", "aria-label": "instruction", tabindex: 0 },
-      h("section", {}, this.product, this.map.element, this.caption), this.modifiers, this.colours, this.facts);
+      h("section", {}, this.product, this.map.element, this.caption), this.modifiers, this.tile.element, this.colours, this.facts);
     this.card.append(h("div", {}, this.answerLine, this.because), form);
     const middle = h("section", { class: "middle", "aria-label": "matrix" },
       h("div", { class: "bar" }, this.tabs, this.zoom), this.pattern,
@@ -98,14 +103,14 @@ export class Explore {
   render(): void {
     const { state, instruction, wave } = this.app;
     this.hovered = null;
-    this.matrices = this.app.matrices();
+    this.matrices = this.app.matrices(state.tile);
     this.matrix = this.matrices.find((each) => each.name === state.operand) ?? null;
     this.renderTabs();
     fillWith(this.zoom, choice("labels", [["fit", "Overview"], ["read", "Every label"]], state.zoom,
       (zoom) => this.app.update({ zoom: zoom as "fit" | "read" })));
     this.renderSides();
     const { statement } = this.app;
-    fillWith(this.foot, foot(instruction, wave, state.fields, this.matrices, state.operand, statement, {
+    fillWith(this.foot, foot(instruction, wave, state.fields, this.app.matrices(), state.operand, statement, {
       choose: (operand) => this.app.update({ operand, at: null }),
       copy: (text) => this.app.copy(text, "The instruction"),
     }));
@@ -159,8 +164,10 @@ export class Explore {
     this.product.textContent = instruction.has("move") ? "A moved matrix" : `D = A\u00b7B${this.matrices.some((m) => m.name === "C") ? " + C" : " + D"}`;
     this.map.element.hidden = instruction.has("move") || !this.matrices.length;
     if (!this.map.element.hidden) this.map.show(this.matrices, (matrix) => this.colour(matrix), block, style, state.operand === "C" ? "D" : state.operand);
-    this.caption.textContent = shapeText(instruction) + (blocks > 1 ? ` at once; block ${block} is shown` : "") + (instruction.has("sparse") ? "; A is 2:4 sparse" : "");
+    const tile = isTile(state.tile) ? `${shapeOf(instruction, state.tile).join("\u00d7")}, of ` : "";
+    this.caption.textContent = tile + shapeText(instruction) + (blocks > 1 ? ` at once; block ${block} is shown` : "") + (instruction.has("sparse") ? "; A is 2:4 sparse" : "");
     this.renderModifiers();
+    this.tile.render();
     this.renderColours();
     this.renderFacts();
   }
@@ -209,9 +216,11 @@ export class Explore {
   private renderFacts(): void {
     const { state, instruction } = this.app;
     const rows: [string, Node | string][] = [["shape", shapeText(instruction)]];
-    if (instruction.operations) rows.push(["operations", instruction.operations.toLocaleString("en")]);
+    if (isTile(state.tile)) rows.push(["tile", shapeOf(instruction, state.tile).join("\u00d7")]);
+    const operations = instruction.operations * instructionsOf(state.tile);
+    if (operations) rows.push(["operations", operations.toLocaleString("en")]);
     const cycles = instruction.cycles(state.fields);
-    if (cycles !== null) rows.push(["cycles", String(cycles)]);
+    if (cycles !== null) rows.push([isTile(state.tile) ? "cycles of each instruction" : "cycles", String(cycles)]);
     const same = this.sameCD();
     for (const matrix of this.matrices) {
       if (same && matrix.name === "C") continue;
@@ -254,7 +263,7 @@ export class Explore {
     const plan = this.matrixView.plan!;
     this.below.textContent = [...folded(matrix, plan.columns, plan.rows), ...notes(matrix)].join("; ");
     const { placement } = matrix;
-    this.overviewHead.textContent = `${this.sameCD() && "CD".includes(matrix.name) ? "C, D" : matrix.name}: ${matrix.lanes} lanes \u00d7 ${placement.registers} ${matrix.place}${placement.registers > 1 ? "s" : ""}`;
+    this.overviewHead.textContent = `${this.sameCD() && "CD".includes(matrix.name) ? "C, D" : matrix.name}: ${matrix.lanes} ${matrix.placement.ofWave ? "threads" : "lanes"} \u00d7 ${placement.registers} ${matrix.place}${placement.registers > 1 ? "s" : ""}`;
     fillWith(this.overviewZoom, choice("registers", [["fit", "Fit"], ["names", "Names"]], this.names ? "names" : "fit", (value) => {
       this.names = value === "names";
       this.renderMatrix();
@@ -267,8 +276,8 @@ export class Explore {
   /** The pattern, each digit a button that colours by it. */
   private renderPattern(matrix: Matrix): void {
     const { layout } = matrix.placement;
-    const lanes = new Set([...(layout.places.get(layout.outer) ?? []), ...(layout.places.get("lane") ?? [])].map(bare));
-    const items = new Set((layout.places.get("item") ?? []).map(bare));
+    const [outer, lane, item] = layout.joined.map((names) => names.map(bare));
+    const [lanes, items] = [new Set([...outer, ...lane]), new Set(item)];
     const digits = new Set(matrix.axes.flatMap((axis) => axis.digits.map(([name]) => name)));
     const now = this.key_();
     const pieces = layout.text.replace("->", "\u2192").split(/(\w+)/).map((word) => {
@@ -343,7 +352,7 @@ export class Explore {
     const lane = place?.lane ?? 0;
     const copies = shown ? shown.matrix.foundIn(...shown.element).slice(1) : [];
     const first = shown && !own ? shown.matrix : matrix;
-    const head = lanesText(first, [lane]).replace("lane", (word, at) => (at ? word : "Lane"));
+    const head = lanesText(first, [lane]).replace(/^[a-z]/, (letter) => letter.toUpperCase());
     this.laneHead.textContent = `${head} holds${copies.length ? ` (${lanesText(first, copies)} too)` : ""}`;
     const ordered = [first, ...this.matrices.filter((each) => each !== first && !(each.name === "C" && this.sameCD()) && !(first.name === "C" && each.name === "D"))];
     showLane(this.lane, ordered, lane, place ? place.item : -1, this.app.style, {
@@ -413,7 +422,7 @@ export class Explore {
     const ordered = [...(first ? [first] : []), ...this.matrices.filter((each) => each !== first)];
     const found = parsePlace(this.goTo.value, ordered);
     if (!found) {
-      this.goTo.setCustomValidity("no such element: A[3][9], or a place such as v0{35} or v1[31:16]{7}");
+      this.goTo.setCustomValidity("no such element: A[3][9], or a place such as v0{35}, v1[31:16]{7} or thread 77 value 5");
       this.goTo.reportValidity();
       return;
     }

@@ -15,8 +15,10 @@ export class Layout {
   readonly selectors: string[];
   readonly replicated: string[];
   readonly shared: string[];
-  /** The place that counts waves (the warps of a warpgroup, two fused EUs), "" where there is one. */
+  /** The place that counts waves (the waves of a tile, the warps of a warpgroup, two fused EUs), "" where there is one. */
   readonly outer: string;
+  /** The digits of the places before the lane, of the lane and of the item: what counts through all lanes. */
+  readonly joined: [string[], string[], string[]];
   /** Where an axis ends before its digits do. */
   readonly ends: Map<string, number>;
 
@@ -28,6 +30,10 @@ export class Layout {
     this.axes = this.groups.length === 3 ? ["block", ...letters] : [...letters];
     this.outer = [...this.places.keys()].find((place) => place !== "lane" && place !== "item") ?? "";
     this.ends = new Map([...letters].map((axis, at): [string, number] => [axis, ends[at] ?? 0]).filter(([, end]) => end));
+    const names = [...this.places.keys()];
+    const before = names.slice(0, Math.max(0, names.indexOf("lane")));
+    const digits = (place: string) => this.places.get(place) ?? [];
+    this.joined = [before.flatMap(digits), digits("lane"), digits("item")];
     const given = this.groups.flat();
     const placed = [...this.places.values()].flat();
     const named = [...new Set([...given, ...placed.map(bare)])];
@@ -69,7 +75,7 @@ export class Layout {
     return table;
   }
 
-  /** What selectors and copies add to the places, one row of offsets for each copy, ascending. */
+  /** What selectors and copies add to the joined places, one row of offsets for each copy, ascending. */
   offsets(chosen: Map<string, number>): number[][] {
     let copies: Map<string, number>[] = [new Map(chosen)];
     for (const name of this.replicated) {
@@ -77,7 +83,7 @@ export class Layout {
       copies = copies.flatMap((digits) => values.map((value) => new Map([...digits, [`*${name}`, value]])));
     }
     const rows = copies.map((digits) =>
-      [...this.places.values()].map((names) => {
+      this.joined.map((names) => {
         const strides = this.strides(names);
         return names.reduce((sum, name) => sum + (digits.get(name) ?? 0) * (strides.get(name) ?? 0), 0);
       }),

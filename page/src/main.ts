@@ -8,6 +8,7 @@ import { accessesOf, costOf, linear, misfit, repair, ruleOf, shortest, tileOf } 
 import { Matrix } from "./picture.ts";
 import { operandScene } from "./pictureScene.ts";
 import { link, read } from "./state.ts";
+import { placementOf, refusalOf } from "./tile.ts";
 import { svg } from "./svg.ts";
 import { nops, waitTable } from "./waits.ts";
 
@@ -23,7 +24,7 @@ async function start(): Promise<void> {
   // For the console, and for the tests that compare all of this with Python.
   const memory = { accessesOf, costOf, linear, misfit, repair, ruleOf, shortest, tileOf };
   Object.assign(window, {
-    mmacalc: { memory, app, catalog, chain, checksum, inverts, kernel, Matrix, refusal, operandScene, svg, link, read, nops, waitTable },
+    mmacalc: { memory, app, catalog, chain, checksum, inverts, kernel, Matrix, refusal, operandScene, svg, link, read, nops, placementOf, refusalOf, waitTable },
   });
   performance.mark("usable");  // benchmarks/bench_page.py reads it
 }

@@ -143,7 +143,7 @@ export class Overview {
 
   private heads(context: CanvasRenderingContext2D, x: number, y: number, width: number, height: number): void {
     const { quiet } = this.look!.style;
-    const every = [1, 2, 4, 8, 16, 32].find((step) => step * this.cell.width >= 22) ?? 64;
+    const every = [1, 2, 4, 8, 16, 32, 64, 128].find((step) => step * this.cell.width >= 22) ?? 256;
     write(context, "lane", this.margin - 6, 11, 9.5, quiet, "end", "bold");
     for (let lane = 0; lane < this.matrix!.lanes; lane += every) {
       const left = this.margin + lane * this.cell.width - x;

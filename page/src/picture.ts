@@ -5,6 +5,7 @@ import type { Fields, Registers } from "./data.ts";
 import { bare } from "./layout.ts";
 import type { Colour } from "./palette.ts";
 import type { Element, Location, Placement, Step } from "./placement.ts";
+import { ONE, type Tile } from "./tile.ts";
 
 const HUES = 4;
 
@@ -61,10 +62,12 @@ export class Matrix {
     readonly table: OperandTable,
     readonly fields: Fields,
     readonly placement: Placement,
+    /** Of which it is an operand. */
+    readonly tile: Tile = ONE,
   ) {
-    const { places, outer } = placement.layout;
+    const [outer, lane] = placement.layout.joined;
     this.name = table.name;
-    this.laneDigits = [...(places.get(outer) ?? []), ...(places.get("lane") ?? [])];
+    this.laneDigits = [...outer, ...lane];
     [this.blocks, this.rows, this.columns] = [0, 1, 2].map((at) => this.axis(at));
     this.lanes = placement.lanes;
     this.merge = placement.merge;

@@ -4,10 +4,11 @@ import { drawMatrix } from "./matrixScene.ts";
 import { STYLES } from "./palette.ts";
 import type { Matrix } from "./picture.ts";
 import type { Element } from "./placement.ts";
-import { elementText, operandTitle, placeText, ranges } from "./places.ts";
+import { elementText, lanesText, operandTitle, placeText } from "./places.ts";
 import { plan } from "./plan.ts";
 import { Layers, TEXTS, textWidth, type Face, type Scene } from "./scene.ts";
 import { notes } from "./strips.ts";
+import { isTile, titleOf } from "./tile.ts";
 import type { Track } from "./tracks.ts";
 
 const PADDING = 14;
@@ -60,7 +61,8 @@ export function heading(matrix: Matrix): string {
   const { architecture } = instruction;
   const wave = architecture.waves.length > 1 ? [`wave${placement.wave}`] : [];
   const fields = Object.entries(matrix.fields).filter(([, value]) => value).map(([name, value]) => `${name} ${value}`);
-  return [`${operandTitle(matrix.name)} of ${instruction.name}`, architecture.title, ...wave, ...fields].join(", ");
+  const tile = isTile(matrix.tile) ? [`tile of ${titleOf(instruction, matrix.tile)}`] : [];
+  return [`${operandTitle(matrix.name)} of ${instruction.name}`, architecture.title, ...wave, ...fields, ...tile].join(", ");
 }
 
 /** The layout's pattern with the sizes of its digits. */
@@ -71,7 +73,7 @@ export function patternText({ placement: { layout } }: Matrix): string {
 /** Where an element is, in a sentence. */
 export function answer(matrix: Matrix, element: Element): string {
   const place = placeText(matrix.registers, matrix.location(...element));
-  return `${elementText(matrix, ...element)} is in lane ${ranges(matrix.foundIn(...element))} ${place}`;
+  return `${elementText(matrix, ...element)} is in ${lanesText(matrix, matrix.foundIn(...element))} ${place}`;
 }
 
 /** What an ellipsis stands for. */

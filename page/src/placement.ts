@@ -42,26 +42,23 @@ export class Placement {
     readonly chosen: Map<string, number>,
     /** The lane that is read instead of each lane (BLGP), or null. */
     readonly read: number[] | null,
+    /** Of a tile the lanes of one wave (of a wgmma, of the warpgroup), else 0. */
+    readonly ofWave = 0,
   ) {
-    const names = [...layout.places.keys()];
-    const group = (place: string) => layout.places.get(place) ?? [];
+    const [outer, , item] = layout.joined;
     const axis = (name: string) => layout.groups[layout.axes.indexOf(name)] ?? [];
     this.axisNames = ["block", layout.axes[layout.axes.length - 2], layout.axes[layout.axes.length - 1]];
-    this.lanes = wave * layout.span(group(layout.outer));
-    this.items = layout.span(group("item")) / merge;
-    this.registers = Math.ceil((layout.span(group("item")) * slotBits) / 32);
+    this.lanes = wave * layout.span(outer);
+    this.items = layout.span(item) / merge;
+    this.registers = Math.ceil((layout.span(item) * slotBits) / 32);
     this.steps = this.axisNames.map((name) => {
-      const lane = layout.table(axis(name), group("lane"));
-      const warp = layout.table(axis(name), group(layout.outer));
-      const item = layout.table(axis(name), group("item"));
-      const steps = lane.map((step, at): Step => [step + wave * warp[at], item[at]]);
+      const [warps, lanes, items] = layout.joined.map((digits) => layout.table(axis(name), digits));
+      const steps = lanes.map((step, at): Step => [step + wave * warps[at], items[at]]);
       return steps.slice(0, layout.ends.get(name) ?? steps.length);
     }) as [Step[], Step[], Step[]];
-    const lane = names.indexOf("lane");
-    const warp = names.indexOf(layout.outer);
     const offsets = layout.offsets(chosen).filter((_, at) => at % merge === 0);
-    this.copies = offsets.map((row) => [row[lane] + (warp < 0 ? 0 : wave * row[warp]), row[names.indexOf("item")]]);
-    this.backward = names.map((place) => this.axisNames.map((name) => layout.table(group(place), axis(name))));
+    this.copies = offsets.map(([warp, lane, item]) => [lane + wave * warp, item]);
+    this.backward = layout.joined.map((digits) => this.axisNames.map((name) => layout.table(digits, axis(name))));
     const shared = this.axisNames.map((name) => {
       const digits = axis(name);
       return layout.table(digits.filter((digit) => layout.shared.includes(digit)), digits);
@@ -111,8 +108,8 @@ export class Placement {
   }
 
   private contents(lane: number, item: number): Element[] {
-    const place = this.layout.outer ? [Math.floor(lane / this.wave), lane % this.wave, item] : [lane, item];
-    const names = [...this.layout.places.values()];
+    const place = [Math.floor(lane / this.wave), lane % this.wave, item];
+    const names = this.layout.joined;
     if (place.some((value, at) => value >= this.layout.span(names[at]))) return [];
     for (const selector of this.layout.selectors) {
       for (const [at, digits] of names.entries()) {

@@ -38,6 +38,17 @@ export function elementText(matrix: Matrix, block: number, row: number, column: 
   return `${matrix.name}[${row}][${column}]${matrix.blocks.extent > 1 ? `.B${block}` : ""}`;
 }
 
+/** Lanes, of a pair of CTAs with the CTA, of a tile as threads with the wave and the lane of it. */
+export function lanesText({ placement }: Matrix, found: number[]): string {
+  const { ofWave, wave, layout } = placement;
+  if (ofWave) {
+    const [waves, lanes] = [found.map((lane) => Math.floor(lane / ofWave)), found.map((lane) => lane % ofWave)];
+    return `thread ${ranges(found)} (wave ${ranges(waves)}, lane ${ranges(lanes)})`;
+  }
+  if (layout.outer !== "cta") return `lane ${ranges(found)}`;
+  return found.map((lane) => `CTA ${Math.floor(lane / wave)} lane ${lane % wave}`).join("; ");
+}
+
 /** Numbers with runs written as ranges. */
 export function ranges(values: Iterable<number>, between = ", "): string {
   const runs: [number, number][] = [];

@@ -5,6 +5,7 @@
 
 import type { Catalog, Instruction } from "./catalog.ts";
 import type { Element } from "./placement.ts";
+import { COUNTS, counts, countsText, ONE, order, ORDERS, placementOf, refusalOf, type Counts, type Tile } from "./tile.ts";
 
 export type View = "explore" | "compare" | "chain" | "waits" | "memory";
 
@@ -22,6 +23,8 @@ export interface State {
   /** 0 is the architecture's default. */
   wave: number;
   fields: Record<string, number>;
+  /** What is shown: one instruction, or a tile of several. */
+  tile: Tile;
   at: Element | null;
   /** Elements that stay marked. */
   mark: Element[];
@@ -36,12 +39,12 @@ export interface State {
 }
 
 export const START: State = {
-  view: "explore", arch: "cdna3", name: "v_mfma_f32_32x32x8_f16", operand: "D", wave: 0, fields: {}, at: null, mark: [],
+  view: "explore", arch: "cdna3", name: "v_mfma_f32_32x32x8_f16", operand: "D", wave: 0, fields: {}, tile: ONE, at: null, mark: [],
   by: "lane", zoom: "fit", other: null, more: {}, embed: false,
 };
 
 const VIEWS: View[] = ["compare", "chain", "waits", "memory"];
-const OWN = ["at", "mark", "by", "w", "zoom", "embed", ...VIEWS];
+const OWN = ["waves", "repeat", "adjacent", "permutation", "at", "mark", "by", "w", "zoom", "embed", ...VIEWS];
 
 /** The link of a state, without the part before #. */
 export function link(state: State, catalog: Catalog): string {
@@ -51,6 +54,8 @@ export function link(state: State, catalog: Catalog): string {
   const waves = instruction?.architecture.waves ?? [];
   if (state.wave && state.wave !== waves[0]) put("w", state.wave);
   for (const [field, value] of Object.entries(state.fields)) if (value) put(field, value);
+  for (const name of COUNTS) if (state.tile[name].some((count) => count > 1)) put(name, countsText(state.tile[name]));
+  for (const [name, key] of Object.entries(ORDERS)) if (state.tile[key] !== ONE[key]) put(name, state.tile[key]);
   const place = (element: Element) => (blocked(instruction) ? element : element.slice(1)).join(",");
   if (state.at) put("at", place(state.at));
   if (state.mark.length) put("mark", state.mark.map(place).join(";"));
@@ -107,6 +112,15 @@ function decoded(text: string): string {
 
 function setting(state: State, key: string, value: string, instruction: Instruction, problems: string[]): void {
   if (key === "w") state.wave = Number(value) || 0;
+  else if ((COUNTS as string[]).includes(key)) {
+    const found = counts(value);
+    if (found) state.tile = { ...state.tile, [key as Counts]: found };
+    else problems.push(`“${key}=${value}” should be counts along m, n and perhaps k, such as 2x2.`);
+  } else if (key in ORDERS) {
+    const found = order(value);
+    if (found) state.tile = { ...state.tile, [ORDERS[key as keyof typeof ORDERS]]: found };
+    else problems.push(`“${key}=${value}” should be m, n and k, the fastest first, such as nm.`);
+  } else if (key === "permutation") problems.push("The page has no permutations of a tile; `mmacalc tile --permutation` answers of them.");
   else if (key === "by") state.by = value;
   else if (key === "zoom") state.zoom = value === "read" ? "read" : "fit";
   else if (key === "embed") state.embed = value !== "0";
@@ -149,19 +163,36 @@ export function complete(state: State, instruction: Instruction, problems: strin
     else if (value !== values[0]) fields[modifier.field] = value;
   }
   state.fields = fields;
+  const refusal = tileRefusal(state, instruction, wave, fields);
+  if (refusal) {
+    problems.push(refusal);
+    state.tile = ONE;
+  }
   const names = [...instruction.operands(wave).map((operand) => operand.name)];
   const all = [...names, ...instruction.elsewhere().map(([name]) => name)];
   if (!all.includes(state.operand)) {
     if (state.operand !== START.operand) problems.push(`${instruction.name} has no operand ${state.operand}.`);
     state.operand = names.includes("D") ? "D" : names[0] ?? all[0];
   }
-  const shape = instruction.operand(state.operand, wave)?.placement(state.fields)?.shape;
+  const shape = shapeOf(state, instruction);
   const missing = (element: Element) => !shape || element.some((value, axis) => value >= shape[axis]);
   for (const element of [...(state.at ? [state.at] : []), ...state.mark].filter(missing)) {
     problems.push(`${state.operand} has no element at ${element.slice(1).join(", ")}.`);
   }
   if (state.at && missing(state.at)) state.at = null;
   state.mark = state.mark.filter((element) => !missing(element));
+}
+
+function tileRefusal(state: State, instruction: Instruction, wave: number, fields: Record<string, number>): string {
+  if (COUNTS.every((name) => state.tile[name].every((count) => count === 1))) return "";
+  if (state.view !== "explore") return "A tile is shown in Explore; this view is of one instruction.";
+  return refusalOf(instruction, wave, fields, state.tile);
+}
+
+/** Blocks, rows and columns of the operand that is shown; null where it is in no register. */
+export function shapeOf(state: State, instruction: Instruction): Element | null {
+  const table = instruction.operand(state.operand, instruction.wave(state.wave));
+  return (table && placementOf(table, state.fields, state.tile)?.shape) ?? null;
 }
 
 const spoken = (values: number[]): string =>

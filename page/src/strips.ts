@@ -118,6 +118,7 @@ export function notes(matrix: Matrix): string[] {
     found.push(`BLGP ${matrix.fields.blgp}: the tiles name the lanes that are read, the strips those without`);
   }
   found.push(...signNotes(matrix));
+  if (placement.ofWave) found.push(`lanes are the threads of all waves: those of wave 1 begin at ${placement.ofWave}`);
   if (placement.layout.outer === "cta") found.push(`lanes ${placement.wave} and above are those of CTA 1`);
   const { provenance } = matrix.table;
   if (provenance === "unconfirmed" || provenance === "assumed") found.push(`this layout is ${provenance}`);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..spelling import element_text, register_text, spelling_of
+from ..spelling import element_text, lanes_of, register_text, spelling_of
 from .matrix import Colour, ColourOf
 from .matrix_scene import Layers, draw_matrix
 from .places import bits_text, held_text, operand_title, slot_text
@@ -98,7 +98,8 @@ def operand_heading(matrix: Matrix) -> str:
     operand = matrix.operand
     instruction = operand.instruction
     title = f"{operand_title(operand.name)} of {instruction.name}, {instruction.architecture.title}"
-    return title + (spelling_of(operand).parameters(operand) or _modifiers(matrix))
+    tile = f", tile of {operand.tile.title}" if operand.tile else ""
+    return title + (spelling_of(operand).parameters(operand) or _modifiers(matrix)) + tile
 
 
 def _modifiers(matrix: Matrix) -> str:
@@ -129,7 +130,7 @@ def answers(shown: list[Matrix], look: Look) -> list[str]:
     for matrix in shown:
         for mark in sorted(look.marks.get(matrix.operand.name, ())):
             operand, (block, row, column) = matrix.operand, mark
-            lanes = spelling_of(operand).lanes(operand, matrix.found_in(*mark))
+            lanes = lanes_of(operand, matrix.found_in(*mark))
             place = slot_text(operand, matrix.location(*mark))
             found.append(f"{element_text(operand, row, column, block)} is in {lanes} {place}")
     return found

@@ -23,7 +23,7 @@ from ..base.checks import require_int, shown
 from ..base.errors import Error
 from ..base.records import Frozen, frozen, json_keys
 from ..families import Axis, shared_layout
-from ..layout import Layout
+from ..layout import Layout, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -194,7 +194,8 @@ class Tile(Frozen):
         named = [axis.name for axis in atom.axes] or list(coordinates)
         axes = dict(zip(coordinates, named))
         _check_whole(self, name, atom, axes)
-        text, sizes = _tiled(self.arrangement, atom, axes)
+        printed = shared_layout(written(layout, whole=True), layout.axes, tuple(layout.trimmed_sizes.items()))
+        text, sizes = _tiled(self.arrangement, atom._replace(layout=printed), axes)
         ends = {
             axis: end for axis, end in zip(layout.axes, layout.extents) if axis in layout.partial
         }  # only where it is not repeated

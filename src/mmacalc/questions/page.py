@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..command import Options
 
-VIEWS = ("chain", "generate", "memory", "waits")  # those of the page that a family can refuse
+VIEWS = ("chain", "generate", "memory", "tile", "waits")  # those of the page that a family can refuse
 
 
 def page(start: str = "") -> str:

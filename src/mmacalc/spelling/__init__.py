@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..questions.classic.sums import NotInRegisters
 
 __all__ = [
-    "Spelling", "element_text", "family_spelling", "heading", "instruction_name", "place_text", "ranges",
+    "Spelling", "element_text", "family_spelling", "heading", "instruction_name", "lanes_of", "place_text", "ranges",
     "register_text", "run_text", "signed", "spelling_of", "transposition_note",
 ]  # fmt: skip
 
@@ -65,6 +65,21 @@ def ranges(values: Iterable[int], between: str = ", ") -> str:
 def lanes_text(operand: Operand, lanes: tuple[int, ...]) -> str:
     """Lanes by their numbers."""
     return f"lane {ranges(lanes)}"
+
+
+def lanes_of(operand: Operand, lanes: tuple[int, ...]) -> str:
+    """Lanes as a sentence names them; of a tile as threads, with the waves and the lanes of these.
+
+    >>> import mmacalc
+    >>> tile = mmacalc.instruction("gfx942", "v_mfma_f32_32x32x8_f16").tile((2, 2))
+    >>> lanes_of(tile.operand("A"), (72, 200))
+    'thread 72, 200 (wave 1, 3, lane 8)'
+    """
+    if operand.tile is None:
+        return spelling_of(operand).lanes(operand, lanes)
+    count = operand.tile.lanes
+    waves, own = ranges(lane // count for lane in lanes), ranges(lane % count for lane in lanes)
+    return f"thread {ranges(lanes)} (wave {waves}, lane {own})"
 
 
 def no_notes(operand: Operand) -> list[str]:
