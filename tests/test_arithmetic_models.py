@@ -3,6 +3,7 @@ any bit pattern, subnormals, infinities, NaN, signed zeros, overflow, and sums t
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import hypothesis.strategies as st
@@ -16,6 +17,8 @@ from mmacalc.arithmetic import models
 from mmacalc.arithmetic.codecs import decode, encode
 from mmacalc.arithmetic.exact import fused_multiply_add
 from mmacalc.arithmetic.tables import TABLES
+from mmacalc.emulator.computing import compute
+from mmacalc.emulator.execution import execution_of
 from mmacalc.formats import FORMATS
 from samples import sampled
 
@@ -285,3 +288,64 @@ def test_sums_of_whole_numbers_wrap_or_saturate_and_bits_are_counted():
         for operation, count in counted.items():
             wanted = (count(x, y) + int(c[at]) + 2**31) % 2**32 - 2**31
             assert models.integer(ones, others, c, False, operation)[at] == wanted
+
+
+# --- models that are selected by name ---
+
+SELECTED = (
+    ("cdna3", "v_mfma_f64_16x16x4_f64"), ("cdna3", "v_mfma_f32_16x16x4_f32"), ("cdna3", "v_mfma_f32_16x16x8_xf32"),
+    ("cdna4", "v_mfma_f32_16x16x32_bf16"), ("rdna4", "v_wmma_f16_16x16x16_f16"),
+    ("cdna5", "v_wmma_bf16_16x16x32_bf16"), ("cdna4", "v_mfma_scale_f32_16x16x128_f8f6f4"),
+    ("sm_90a", "mma.sync.aligned.m16n8k32.row.col.f16.e5m2.e5m2.f16"),
+    ("sm_120a", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"),
+)  # fmt: skip
+
+
+def parameter_sets():
+    """(model, parameters) of every row of the tables, and of the models' own defaults."""
+    rows = {(row.model, tuple(row.parameters.items())) for table in TABLES.values() for row in table}
+    return sorted(rows | {("fma_chain", (("rounding", way),)) for way in ("rn", "rz", "rm", "rp")}, key=str)
+
+
+@pytest.mark.parametrize(("arch", "name"), SELECTED)
+def test_every_model_that_is_selected_ends_on_all_specials_or_is_refused(arch, name):
+    """Zeros, subnormals, the largest, infinities, NaN: the exact sum of f64 never ended on them."""
+    execution = execution_of(mmacalc.instruction(arch, name), None, {}, False, False)
+    chosen, refusals, rng = [], [], np.random.default_rng(31)
+    for model, given_ in parameter_sets():
+        try:
+            parameters = {key: value or execution.inst.k for key, value in given_}  # no group: all of K
+            chosen.append(execution.with_numerics(model, parameters))
+        except mmacalc.Error as refused:
+            refusals.append(str(refused))
+    assert all(re.search(r"is for (integers|floats|formats of|operands with)", refusal) for refusal in refusals)
+    assert execution.numerics.model in {each.numerics.model for each in chosen}
+
+    @settings(max_examples=4, deadline=None, database=None, derandomize=True)
+    @given(st.data())
+    def check(data):
+        drawn = {}
+        for operand, shape in execution.shapes.items():
+            form = execution.formats[operand]
+            if operand != "D":
+                drawn[operand] = rng.choice(interesting(form), shape).astype(f"u{max(8, form.bits) // 8}")
+        operand = data.draw(st.sampled_from("ABC"))
+        drawn[operand].reshape(-1)[:4] = data.draw(codes(execution.formats[operand], (4,)))
+        for each in chosen:
+            found = compute(each, drawn, True)
+            assert (found.shape, found.dtype.itemsize) == (execution.shapes["D"], execution.formats["D"].bits // 8)
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "given_", "says"),
+    [("v_mfma_f32_16x16x16_f16", "exakt", {}, "Did you mean exact"),
+     ("v_mfma_f32_16x16x16_f16", "dot4_floored", {"group": 4}, "takes fraction, group, lowest, pair, reach"),
+     ("v_mfma_f32_16x16x16_f16", "fma_chain", {"group": 4}, "may take rounding; given are group"),
+     ("v_mfma_i32_16x16x32_i8", "exact", {}, "is for floats")],
+)  # fmt: skip
+def test_a_model_that_is_none_and_arguments_of_another_are_refused(name, model, given_, says):
+    execution = execution_of(mmacalc.instruction("cdna3", name), None, {}, False, False)
+    with pytest.raises(mmacalc.Error, match=says):
+        execution.with_numerics(model, given_)

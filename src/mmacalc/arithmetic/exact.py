@@ -57,6 +57,9 @@ def _parts(terms: Array) -> list[Array]:
     """A few float64 whose exact sum is that of the terms along the first axis; the terms are used up.
 
     Each round cuts all terms at one common bit, such that what is above it can be added without error.
+
+    Raises:
+        OverflowError: a term so large that this bit has no float64; no product of the models' formats is.
     """
     headroom = 2.0 ** (int(len(terms) + 1).bit_length() + 1)
     parts: list[Array] = []
@@ -66,6 +69,8 @@ def _parts(terms: Array) -> list[Array]:
             return parts
         power = (top.view(np.int64) & EXPONENT_BITS).view(np.float64)
         sigma = power * headroom
+        if not np.isfinite(sigma).all():
+            raise OverflowError("terms of 2**1000 and more are not added")
         high = terms + sigma
         high -= sigma
         terms -= high

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base.errors import Error
 from .codecs import round_to_format
 from .exact import Numbers, fused_multiply_add, rounding_sum, to_odd, two_sum
 
@@ -68,10 +69,12 @@ def fma_chain(a: Numbers, b: Numbers, c: Numbers, out: Format, rounding: str = "
 def exact(a: Numbers, b: Numbers, c: Numbers, out: Format, group: int | None = None) -> Array:
     """The exact sum of products and c, rounded once to nearest even. With `group`, that many products at a time.
 
-    For operands of up to 26 significant bits, whose products float64 holds: all but f64. A sum that is exactly zero is
-    plus zero even if all its terms are minus zero (MMA-Sim 2.1.1 and fpy2 0.3.0); a negative one that is rounded to
-    zero is minus zero. MMA-Sim 2: E-FDPA.
+    For operands of up to 26 significant bits, whose products float64 holds: all but f64, which is refused. A sum that
+    is exactly zero is plus zero even if all its terms are minus zero (MMA-Sim 2.1.1 and fpy2 0.3.0); a negative one
+    that is rounded to zero is minus zero. MMA-Sim 2: E-FDPA.
     """
+    if out.bits == 64:
+        raise Error("the exact sum is of formats whose products float64 holds; f64 results are those of fma_chain")
     total = c.value
     step = group or len(a.value)
     for start in range(0, len(a.value), step):

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..arithmetic.numerics import Numerics, model_name, numerics
-from ..base.errors import Error
+from ..base.errors import Error, did_you_mean
 from ..base.records import Cache, TupleRecord
 from ..model.operand import negated
 
@@ -27,6 +27,44 @@ if TYPE_CHECKING:
     from ..model import Instruction, Operand
 
     Array = NDArray[Any]
+
+
+_GIVEN = {"a", "b", "c", "out", "scale_a", "scale_b", "saturate", "operation"}
+"""The arguments of models that the instruction and the data give."""
+
+
+def _require_model(execution: Execution, name: str, parameters: Mapping[str, Any]) -> None:
+    """Check that a model with these arguments can compute an instruction.
+
+    Raises:
+        Error: as `Execution.with_numerics`.
+    """
+    from inspect import Parameter, signature
+
+    from ..arithmetic.models import MODELS
+
+    if name not in MODELS:
+        raise Error(f"there is no model '{name}'; there are {', '.join(MODELS)}.{did_you_mean(name, MODELS)}")
+    takes = {key: one.default is Parameter.empty for key, one in signature(MODELS[name]).parameters.items()
+             if key not in _GIVEN}  # fmt: skip
+    needed = {key for key, must in takes.items() if must}
+    if not needed <= parameters.keys() <= takes.keys():
+        optional = ", ".join(sorted(takes.keys() - needed))
+        raise Error(
+            f"the model {name} takes {', '.join(sorted(needed)) or 'no parameter that it needs'}"
+            f"{f' and may take {optional}' if optional else ''}; given are {', '.join(sorted(parameters)) or 'none'}"
+        )
+    own = [execution.formats[operand] for operand in "ABCD"]
+    if any(form.is_float == (name == "integer") for form in own):
+        what = "integers" if name == "integer" else "floats"
+    elif name != "fma_chain" and any(form.bits == 64 for form in own):
+        what = "formats of at most 32 bits, whose products float64 holds"
+    elif name == "block_scaled_fp4" and not execution.block_size:
+        what = "operands with block scales"
+    else:
+        return
+    names = ", ".join(form.name for form in own)
+    raise Error(f"the model {name} is for {what}; {execution.inst.name} has {names}")
 
 
 class Execution:
@@ -64,9 +102,15 @@ class Execution:
         return self.inst.operand(name, wave=self.wave, **fields)
 
     def with_numerics(self, model: str, parameters: Mapping[str, Any]) -> Execution:
-        """The same execution by another model."""
+        """The same execution by another model of `mmacalc.arithmetic.models`, with its keyword arguments.
+
+        Raises:
+            Error: there is no such model, it takes other arguments, or it has no meaning for these formats.
+        """
+        name = model_name(model)
+        _require_model(self, name, parameters)
         other = copy(self)
-        other.numerics = self.numerics._replace(model=model_name(model), parameters=parameters)
+        other.numerics = self.numerics._replace(model=name, parameters=parameters)
         return other
 
     def in_registers(self, name: str) -> bool:
