@@ -349,3 +349,13 @@ def test_a_model_that_is_none_and_arguments_of_another_are_refused(name, model, 
     execution = execution_of(mmacalc.instruction("cdna3", name), None, {}, False, False)
     with pytest.raises(mmacalc.Error, match=says):
         execution.with_numerics(model, given_)
+
+
+def test_whole_numbers_of_the_largest_size_are_added_without_an_error_for_any_k():
+    """Products of floats hold them only up to 2**24, so K is cut by the largest numbers."""
+    for low, high, k in ((-128, 127, 5000), (0, 255, 700), (-8, 7, 300), (0, 1, 100)):
+        a, b = np.full((3, k), low), np.full((k, 2), low)
+        a[1], b[:, 1] = high, high
+        a[2, ::3], a[2, 1::3] = high, low
+        c = np.array([[1, -1]] * 3)
+        assert (models.MODELS["integer"](a, b, c, False) == a @ b + c).all()

@@ -11,10 +11,23 @@
  */
 #include "core.h"
 
+/* A whole number as float32, cut toward zero: where rounding to nearest went away from zero, the float below is taken. */
+INLINE float cut_float(int32_t sum, int32_t keep) {
+    float f = (float)sum;
+    int32_t back = (int32_t)f, word;
+    uint32_t size = back < 0 ? 0u - (uint32_t)back : (uint32_t)back, own = sum < 0 ? 0u - (uint32_t)sum : (uint32_t)sum;
+    memcpy(&word, &f, 4);
+    word -= size > own;
+    word &= keep;
+    memcpy(&f, &word, 4);
+    return f;
+}
+
 /* aligned_truncated. Eight products of 2^(fraction + 2) at most fit an int32; sums of more are added in float64. */
 INLINE void aligned(const Task *t, int64_t first, int64_t last, const int W, const int G) {
     const int F = t->fraction, lowest = t->lowest;
     const int64_t keep = -(1LL << (52 - t->kept));
+    const int32_t keep_float = -(1 << (23 - t->kept));
     ROWS_BEGIN(float) EXPONENTS
         float d[MOST_LANES];
         int32_t bad[MOST_LANES];
@@ -34,6 +47,11 @@ INLINE void aligned(const Task *t, int64_t first, int64_t last, const int W, con
                 unit[j] = pow2f(top - F);
                 sum[j] = (uint32_t)(int32_t)(d[j] * scale[j]);
                 total[j] = 0;
+            }
+            if (G <= 8 && t->out == OUT_F32) {
+                CUT_SUM(sum, scale, k0, k0 + G, 1)
+                LANES d[j] = cut_float((int32_t)sum[j], keep_float) * unit[j];
+                continue;
             }
             for (int g = 0; g < G; g += 8) {
                 CUT_SUM(sum, scale, k0 + g, k0 + g + (G < 8 ? G : 8), 1)
@@ -137,10 +155,31 @@ INLINE void pairwise(const Task *t, int64_t first, int64_t last, const int W, co
     }
 }
 
-/* exact. Each product, exact in float64, is split at a bit 40 below the largest exponent; what is above and what is below
- * are added without error while no bit of a term lies more than 86 below, which is checked. */
+/* A group's products, exact in float64, added to float64 sums; and sums in D's format, which is `out`. */
+#define ADD_PRODUCTS(sum)                                                                                               \
+    for (int64_t k = k0; k < k0 + G; k++) {                                                                             \
+        const double f = x[k];                                                                                          \
+        const float *z = y + k * N;                                                                                     \
+        LANES sum[j] += f * (double)z[j];                                                                               \
+    }
+#define NARROWED(total)                                                                                                 \
+    if (out == OUT_F32)                                                                                                 \
+        LANES d[j] = (float)((total) + 0.0);                                                                            \
+    else                                                                                                                \
+        LANES {                                                                                                         \
+            double v = nearest((total) + 0.0, out == OUT_F16 ? 10 : 7, out == OUT_F16 ? -14 : -126);                    \
+            bad[j] |= (out == OUT_F16) & (fabs(v) > 65504.0);                                                           \
+            d[j] = (float)v;                                                                                            \
+        }
+
+/* exact. While no bit of a term lies further below the largest exponent than float64 has bits, the terms are added as
+ * they come. Else each product is split at a bit 40 below the largest exponent; what is above and what is below are
+ * added without error while no bit of a term lies more than 86 below, which is checked. */
 INLINE void exact(const Task *t, int64_t first, int64_t last, const int W, const int64_t G) {
     const int low_bits = t->low_bits, out = t->out;
+    int room = 50; /* G + 1 terms below 2^(top + 2) add up to less than 2^53 units of the lowest bit */
+    for (int64_t g = 1; g < G; g *= 2)
+        room--;
     ROWS_BEGIN(float) EXPONENTS
         float d[MOST_LANES];
         int32_t bad[MOST_LANES];
@@ -157,13 +196,23 @@ INLINE void exact(const Task *t, int64_t first, int64_t last, const int W, const
                     least[j] = q < least[j] ? q : least[j];
                 }
             }
+            int32_t lowest[MOST_LANES], top[MOST_LANES], spread = 0;
             LANES {
-                int32_t ec = exponent_of(d[j]), top = larger(e[j], ec), lowest = least[j] + HUGE_EXPONENT - low_bits;
-                int32_t of_c = ec > NOTHING ? ec - 23 : 0;
-                lowest = of_c < lowest ? of_c : lowest;
-                bad[j] |= (top > HUGE_EXPONENT) | ((top > NOTHING) & (top - lowest > 86));
-                top = clamp(top, -400, 400);
-                big[j] = 1.5 * pow2(top + 12);
+                int32_t ec = exponent_of(d[j]), of_c = ec > NOTHING ? ec - 23 : 0;
+                top[j] = larger(e[j], ec);
+                lowest[j] = least[j] + HUGE_EXPONENT - low_bits;
+                lowest[j] = of_c < lowest[j] ? of_c : lowest[j];
+                spread |= (top[j] > NOTHING) & (top[j] - lowest[j] > room);
+            }
+            if (!spread) { /* all sums on the way are numbers of float64 */
+                LANES high[j] = (double)d[j];
+                ADD_PRODUCTS(high)
+                NARROWED(high[j])
+                continue;
+            }
+            LANES {
+                bad[j] |= (top[j] > HUGE_EXPONENT) | ((top[j] > NOTHING) & (top[j] - lowest[j] > 86));
+                big[j] = 1.5 * pow2(clamp(top[j], -400, 400) + 12);
                 high[j] = ((double)d[j] + big[j]) - big[j];
                 low[j] = (double)d[j] - high[j];
             }
@@ -176,14 +225,7 @@ INLINE void exact(const Task *t, int64_t first, int64_t last, const int W, const
                     low[j] += p - h;
                 }
             }
-            if (out == OUT_F32)
-                LANES d[j] = (float)(odd_sum(high[j], low[j]) + 0.0);
-            else
-                LANES {
-                    double v = nearest(odd_sum(high[j], low[j]) + 0.0, out == OUT_F16 ? 10 : 7, out == OUT_F16 ? -14 : -126);
-                    bad[j] |= (out == OUT_F16) & (fabs(v) > 65504.0);
-                    d[j] = (float)v;
-                }
+            NARROWED(odd_sum(high[j], low[j]))
         }
         finish(c, d, flags, bad, W);
     }
@@ -199,19 +241,8 @@ INLINE void exact_narrow(const Task *t, int64_t first, int64_t last, const int W
         for (int64_t k0 = 0; k0 < K; k0 += G) {
             double sum[MOST_LANES];
             LANES sum[j] = 0;
-            for (int64_t k = k0; k < k0 + G; k++) {
-                const double f = x[k];
-                const float *z = y + k * N;
-                LANES sum[j] += f * (double)z[j];
-            }
-            if (out == OUT_F32)
-                LANES d[j] = (float)(odd_sum(sum[j], (double)d[j]) + 0.0);
-            else
-                LANES {
-                    double v = nearest(odd_sum(sum[j], (double)d[j]) + 0.0, out == OUT_F16 ? 10 : 7, out == OUT_F16 ? -14 : -126);
-                    bad[j] |= (out == OUT_F16) & (fabs(v) > 65504.0);
-                    d[j] = (float)v;
-                }
+            ADD_PRODUCTS(sum)
+            NARROWED(odd_sum(sum[j], (double)d[j]))
         }
         finish(c, d, flags, bad, W);
     }

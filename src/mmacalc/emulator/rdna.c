@@ -1,33 +1,22 @@
 /* The models of RDNA3 and RDNA4 (mmacalc.arithmetic.floored): see core.c for what a kernel does.
  *
- * Everything is in double: a product of two operands is exact there, and so is a step's sum, whose terms lie on one grid
- * and are below 2^29 times it. So only infinities and NaN are flagged.
+ * A product of two operands is exact in float32, while it is normal there; a step's terms lie on one grid and are below
+ * 2^27 times it, so their sum is an int32.
  */
 #include "core.h"
 
-#define BELOW_ALL (-1000) /* no exponent of a sum is as low: 2^-302 is the least grid */
+#define SMALL (-100)    /* a product of this exponent is a number of float32, whatever its factors' bits */
+#define VANISHING (-120) /* below another one, and still a number of float32 when it is scaled as that */
 
-/* The exponent of the leading bit; of zero BELOW_ALL. */
-INLINE int32_t leading(double v) {
-    int32_t e = (int32_t)(bits_of(v) >> 52 & 2047) - 1023;
-    return larger(e, BELOW_ALL);
-}
-
-/* 1 of a negative number and of minus zero. */
-INLINE int64_t sign_of(double v) { return (int64_t)((uint64_t)bits_of(v) >> 63); }
-
-/* A sum in D's format, as float32. f32 results are rounded to 24 bits of any exponent and those that are subnormal then
- * flushed, or (flush 0) to f32 with its subnormals; bf16 results are these cut toward zero. */
-INLINE float narrowed(double total, int out, int flush, int32_t *bad) {
+/* Whole numbers of units in D's format, as float32: f32 results rounded to nearest even, bf16 results these cut toward
+ * zero. */
+INLINE float narrowed(int32_t units, float unit, int out, int32_t *bad) {
     if (out == OUT_F16) {
-        double v = nearest(total, 10, -14) + 0.0;
+        double v = nearest((double)units * (double)unit, 10, -14) + 0.0;
         *bad |= fabs(v) > 65504.0;
         return (float)v;
     }
-    int64_t b = bits_of(total), rounded = (b + ((1LL << 28) - 1 + (b >> 29 & 1))) & -(1LL << 29);
-    double near = flush ? of_bits(rounded) : total;
-    float f = flush && fabs(near) < 0x1p-126 ? 0.0f : (float)near + 0.0f;
-    *bad |= !(fabsf(f) <= 3.4028234e38f);
+    float f = (float)units * unit + 0.0f;
     if (out == OUT_BF16) {
         uint32_t word;
         memcpy(&word, &f, 4);
@@ -37,75 +26,100 @@ INLINE float narrowed(double total, int out, int flush, int32_t *bad) {
     return f;
 }
 
-/* dot2_ones_complement. A term whose sign is not c's is added as its one's complement. */
+/* Flags exponents that float32 cannot scale by, but of sums of nothing. */
+INLINE int32_t checked(int32_t top, int nothing, int32_t *bad) {
+    *bad |= ((top > HIGH) | (top < LOW)) & !nothing;
+    return clamp(top, LOW, HIGH);
+}
+
+/* The exponent that c's leading bit counts as, lowered by as much as it reaches further than the products. */
+INLINE int32_t reached(float c, int32_t lowest, int32_t further) {
+    uint32_t word;
+    memcpy(&word, &c, 4);
+    return larger((int32_t)(word >> 23 & 255) - 127, lowest) - further;
+}
+
+INLINE float with_sign(float size, float sign) {
+    uint32_t a, b;
+    memcpy(&a, &size, 4);
+    memcpy(&b, &sign, 4);
+    a |= b & 0x80000000u;
+    memcpy(&size, &a, 4);
+    return size;
+}
+INLINE uint32_t below_zero(float v) { uint32_t word; memcpy(&word, &v, 4); return word >> 31; }
+
+/* dot2_ones_complement. A term whose sign is not c's is added as its one's complement. The leading bit of a product is at
+ * most one above its exponent, so of the largest terms only c's counts. */
 INLINE void dot2(const Task *t, int64_t first, int64_t last, const int W, const int out) {
-    const int F = t->fraction, reach = t->reach, lowest = t->lowest, flush = out != OUT_F16;
+    const int F = t->fraction, further = t->reach - F, lowest = larger(t->lowest, -200), flush = out != OUT_F16;
     ROWS_BEGIN(float) EXPONENTS
         float d[MOST_LANES];
         int32_t bad[MOST_LANES];
-        LANES { d[j] = flush && fabsf(c[j]) < 0x1p-126f ? copysignf(0.0f, c[j]) : c[j]; bad[j] = 0; }
-        for (int64_t k = 0; k < K; k += 2) {
-            const double f = x[k], g = x[k + 1];
-            const float *y0 = y + k * N, *y1 = y0 + N;
-            const int16_t s0 = ex[k], s1 = ex[k + 1], *z0 = ey + k * N, *z1 = z0 + N;
+        LANES { d[j] = flush && fabsf(c[j]) < 0x1p-126f ? with_sign(0.0f, c[j]) : c[j]; bad[j] = 0; }
+        for (int64_t k0 = 0; k0 < K; k0 += 2) {
+            const float f = x[k0], g = x[k0 + 1], *y0 = y + k0 * N, *y1 = y0 + N;
+            int16_t e[MOST_LANES];
+            LARGEST(e, k0, k0 + 2, 1)
             LANES {
-                double p = f * (double)y0[j], q = g * (double)y1[j], own = (double)d[j];
-                int32_t top = larger(s0 + z0[j], s1 + z1[j]);
-                bad[j] |= (top > HUGE_EXPONENT) | !(fabs(own) <= 0x1p128);
-                int32_t most = larger(larger(leading(p), leading(q)), larger(leading(own), lowest));
-                int32_t grid = clamp(larger(top - F, most - reach), BELOW_ALL, 600);
-                double scale = pow2(-grid);
-                int64_t sign = sign_of(own), other_p = sign ^ sign_of(p), other_q = sign ^ sign_of(q);
-                double up = floor(fabs(p) * scale), uq = floor(fabs(q) * scale);
-                double units = (other_p ? -1.0 - up : up) + (other_q ? -1.0 - uq : uq) + floor(fabs(own) * scale);
-                int nothing = (p == 0.0) & (q == 0.0) & (own == 0.0);
-                d[j] = nothing ? 0.0f : narrowed((sign ? -units : units) * pow2(grid), out, 1, &bad[j]);
+                int32_t most = larger(e[j], reached(d[j], lowest, further)), nothing = (e[j] < NOTHING) & (d[j] == 0.0f);
+                most = checked(most, nothing, &bad[j]);
+                float scale = with_sign(pow2f(F - most), d[j]), p = f * y0[j] * scale, q = g * y1[j] * scale;
+                uint32_t units = (uint32_t)(int32_t)p + (uint32_t)(int32_t)q; /* unsigned: flagged lanes may wrap */
+                units += (uint32_t)(int32_t)(d[j] * scale) - below_zero(p) - below_zero(q);
+                d[j] = narrowed(nothing ? 0 : (int32_t)units, with_sign(pow2f(most - F), d[j]), out, &bad[j]);
             }
         }
         finish(c, d, flags, bad, W);
     }
 }
 
-/* dot4_floored: pairs of two products (P 2), or all four together (P 4). */
+/* dot4_floored: pairs of two products (P 2), or all four together (P 4). Products so small that float32 loses them are
+ * flagged: floored, they may be -1. */
 INLINE void dot4(const Task *t, int64_t first, int64_t last, const int W, const int P, const int out) {
-    const int F = t->fraction, reach = t->reach, lowest = t->lowest;
+    const int F = t->fraction, further = t->reach - F, lowest = larger(t->lowest, -200);
     ROWS_BEGIN(float) EXPONENTS
         float d[MOST_LANES];
         int32_t bad[MOST_LANES];
         LANES { d[j] = c[j]; bad[j] = 0; }
         for (int64_t k0 = 0; k0 < K; k0 += 4) {
-            int32_t own[2][MOST_LANES], grid[MOST_LANES];
-            double total[MOST_LANES];
+            int16_t e[2][MOST_LANES], least[MOST_LANES];
+            uint32_t units[MOST_LANES];
+            int32_t most[MOST_LANES];
+            LANES least[j] = 0;
             for (int h = 0; h < 4 / P; h++) {
-                LANES own[h][j] = BELOW_ALL;
+                LANES e[h][j] = 2 * EMPTY;
                 for (int64_t k = k0 + h * P; k < k0 + h * P + P; k++) {
                     const int16_t s = ex[k], *z = ey + k * N;
-                    LANES own[h][j] = larger(own[h][j], s + z[j]);
+                    LANES {
+                        int16_t p = (int16_t)(s + z[j]), q = p < NOTHING ? 0 : p;
+                        e[h][j] = p > e[h][j] ? p : e[h][j];
+                        least[j] = q < least[j] ? q : least[j];
+                    }
                 }
             }
             LANES {
-                int32_t top = P == 2 ? larger(own[0][j], own[1][j]) : own[0][j];
-                double of_c = (double)d[j];
-                bad[j] |= (top > HUGE_EXPONENT) | !(fabs(of_c) <= 0x1p128);
-                grid[j] = clamp(larger(top - F, larger(leading(of_c), lowest) - reach), BELOW_ALL, 600);
-                int lost = (grid[j] > lowest) & (fabs(of_c) < pow2(grid[j]));
-                total[j] = lost ? 0.0 : floor(of_c * pow2(-grid[j]));
+                int32_t top = P == 2 ? larger(e[0][j], e[1][j]) : e[0][j];
+                bad[j] |= (least[j] < SMALL) | (least[j] - top < VANISHING);
+                most[j] = checked(larger(top, reached(d[j], lowest, further)), (top < NOTHING) & (d[j] == 0.0f), &bad[j]);
+                float own = d[j] * pow2f(F - most[j]);
+                int lost = (fabsf(own) < 1.0f) & (most[j] - F > lowest);
+                units[j] = lost ? 0 : (uint32_t)(int32_t)floorf(own);
             }
             for (int h = 0; h < 4 / P; h++) {
-                double scale[MOST_LANES], sum[MOST_LANES];
+                float scale[MOST_LANES];
+                uint32_t sum[MOST_LANES];
                 LANES {
-                    own[h][j] = clamp(own[h][j] - F, BELOW_ALL, 600);
-                    scale[j] = pow2(-own[h][j]);
+                    scale[j] = pow2f(F - checked(e[h][j], e[h][j] < NOTHING, &bad[j]));
                     sum[j] = 0;
                 }
                 for (int64_t k = k0 + h * P; k < k0 + h * P + P; k++) {
-                    const double f = x[k];
-                    const float *z = y + k * N;
-                    LANES sum[j] += floor(f * (double)z[j] * scale[j]);
+                    const float f = x[k], *z = y + k * N;
+                    LANES sum[j] += (uint32_t)(int32_t)floorf(f * z[j] * scale[j]);
                 }
-                LANES total[j] += floor(sum[j] * pow2(clamp(own[h][j] - grid[j], BELOW_ALL, 0)));
+                LANES units[j] += (uint32_t)((int32_t)sum[j] >> clamp(most[j] - e[h][j], 0, 31));
             }
-            LANES d[j] = narrowed(total[j] * pow2(grid[j]), out, 0, &bad[j]);
+            LANES d[j] = narrowed((int32_t)units[j], pow2f(most[j] - F), out, &bad[j]);
         }
         finish(c, d, flags, bad, W);
     }
