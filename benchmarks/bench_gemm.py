@@ -17,9 +17,8 @@ import sys
 import time
 from pathlib import Path
 
-WALL = "--wall" in sys.argv
-if not WALL:
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # threads that wait count as processor time
+# Threads that wait count as processor time.
+os.environ["OPENBLAS_NUM_THREADS"] = str(os.cpu_count()) if "--wall" in sys.argv else "1"
 
 import numpy as np
 
@@ -30,6 +29,7 @@ import mmacalc
 from mmacalc.arithmetic.codecs import code_type, encode
 from mmacalc.emulator import core
 
+WALL = "--wall" in sys.argv
 SIZE = int(sys.argv[sys.argv.index("--size") + 1]) if "--size" in sys.argv else 512
 CHOSEN = [word for word in sys.argv[1:] if not word.startswith("--") and word != str(SIZE)]
 ROWS_ON_NUMPY = 128
