@@ -1,6 +1,8 @@
 """A correct kernel has no finding, and what is only remarkable is a note; the mistake beside it is still found."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import pytest
 import mmacalc
 from generated_kernels import compiled
 from mmacalc import Error
+from mmacalc.kernels.amd import program
 
 HEAD = r"""
 #define __global__ __attribute__((global))
@@ -187,3 +190,25 @@ def test_stores_far_outside_of_lds_are_dropped_and_loads_are_zero_and_those_with
     for where in ("256", "1020 + 4 * i", "-4 * i", "253"):
         with pytest.raises(Error, match=r"lane 1, at .* it stores 4 bytes at byte \d+ of LDS, which has 256"):
             launched(target, body.replace("WHERE", where), tmp_path, threads, 64 + threads)
+
+
+# --- one code, several launches ---------------------------------------------------------------------------------------
+
+
+def test_threads_that_launch_one_code_count_their_own_instructions_and_a_kernel_loaded_again_is_not_decoded_again(
+    tmp_path,
+):
+    source = HEAD.replace("THREADS", "64") + "for (int n = 0; n < o[i + 64]; n++) x = x * 3 + i;\n o[i] = x; }"
+    path = compiled(source, "gfx942", tmp_path / "k.hsaco")
+
+    def counted(turns):
+        out = np.full(128, turns, np.int32)
+        report = mmacalc.launch(mmacalc.load(path)["k"], 1, 64, out)
+        return report.executed, report.mnemonics, out[:64].tolist()
+
+    turns = [5, 40, 300, 7] * 4
+    alone = {number: counted(number) for number in {*turns}}
+    assert len({executed for executed, _, _ in alone.values()}) == len(alone)
+    decoded = mock.patch.object(program, "decode", side_effect=AssertionError)
+    with decoded, ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(counted, turns)) == [alone[number] for number in turns]

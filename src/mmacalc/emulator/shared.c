@@ -96,29 +96,29 @@ INLINE void enter(uint8_t *waves, uint16_t *labels, int64_t at, uint32_t own, ui
 }
 
 /* Whether no access races, and none of a load is of undefined bytes. */
-INLINE int harmless(const Local *t, const uint8_t *owner, const int unit) {
+INLINE int harmless(const Local *t, const uint8_t *owner, const int unit, const int64_t size) {
     const uint32_t pattern = unit == 4 ? 0x01010101u : unit == 2 ? 0x0101u : 1;
     uint32_t wrong = 0;
     for (int64_t layer = 0; layer < t->layers; layer++) {
         const uint8_t *against = t->against[layer];
         for (int64_t k = 0; k < t->active; k++) {
             const uint32_t own = owner[k] * pattern;
-            for (int64_t part = 0; part < t->size; part += unit) {
+            for (int64_t part = 0; part < size; part += unit) {
                 const uint32_t found = WORD(against, t->places[k] + part, unit);
                 wrong |= (found != 0) & (found != own);
             }
         }
     }
     for (int64_t k = 0; !t->stores && k < t->active; k++)
-        for (int64_t part = 0; part < t->size; part += unit)
+        for (int64_t part = 0; part < size; part += unit)
             wrong |= WORD(t->undefined, t->places[k] + part, unit);
     return !wrong;
 }
 
 /* Enter a load: of several waves at a byte one is in the first layer, another in the second. */
-INLINE void entered_load(const Local *t, const uint8_t *owner, const int unit) {
+INLINE void entered_load(const Local *t, const uint8_t *owner, const int unit, const int64_t size) {
     const uint32_t pattern = unit == 4 ? 0x01010101u : unit == 2 ? 0x0101u : 1;
-    for (int64_t part = 0; part < t->size; part += unit) {
+    for (int64_t part = 0; part < size; part += unit) {
         int lost = 0;
         for (int64_t k = 0; k < t->active; k++) {
             const uint32_t found = WORD(t->first, t->places[k] + part, unit);
@@ -139,23 +139,23 @@ INLINE void entered_load(const Local *t, const uint8_t *owner, const int unit) {
 }
 
 /* Enter a store; whether each byte has one wave. */
-INLINE int entered_store(const Local *t, const uint8_t *owner, const int unit) {
+INLINE int entered_store(const Local *t, const uint8_t *owner, const int unit, const int64_t size) {
     const uint32_t pattern = unit == 4 ? 0x01010101u : unit == 2 ? 0x0101u : 1;
     uint32_t *before = t->before;
     int lost = 0;
     for (int64_t k = 0; k < t->active; k++)
-        for (int64_t part = 0; part < t->size; part += unit)
+        for (int64_t part = 0; part < size; part += unit)
             *before++ = WORD(t->first, t->places[k] + part, unit);
     for (int64_t k = 0; k < t->active; k++)
-        for (int64_t part = 0; part < t->size; part += unit)
+        for (int64_t part = 0; part < size; part += unit)
             enter(t->first, t->first_label, t->places[k] + part, owner[k], (uint16_t)t->label, unit);
     for (int64_t k = 0; k < t->active; k++)
-        for (int64_t part = 0; part < t->size; part += unit)
+        for (int64_t part = 0; part < size; part += unit)
             lost |= WORD(t->first, t->places[k] + part, unit) != owner[k] * pattern;
     if (!lost)
         return 1;
     for (int64_t k = t->active - 1; k >= 0; k--) /* as it was: the first one that entered knows */
-        for (int64_t part = t->size - unit; part >= 0; part -= unit)
+        for (int64_t part = size - unit; part >= 0; part -= unit)
             memcpy(t->first + t->places[k] + part, --before, (size_t)unit);
     return 0;
 }
@@ -172,24 +172,26 @@ INLINE uint32_t put_narrow(uint32_t old, uint32_t word, const int64_t narrow, co
     return word;
 }
 
-INLINE void moved(const Waves *w, const Local *t, const int L, const int unit) {
+INLINE void moved(const Waves *w, const Local *t, const int L, const int unit, const int64_t size) {
+    const int32_t instruction = (int32_t)t->instruction;
     int64_t k = 0;
     for (int64_t n = 0; n < w->count; n++) {
         const int64_t wave = w->rows[n];
         const uint32_t *e = w->s + w->exec * w->waves + wave;
         const uint64_t exec = e[0] | (L == 64 ? (uint64_t)e[w->waves] << 32 : 0);
+        const int64_t start = t->workgroup[wave] * t->stride;
         for (int j = 0; j < L; j++) {
             if (!(exec >> j & 1))
                 continue;
             uint8_t *at = t->data + t->places[k];
-            const int64_t own_place = t->places[k] - t->workgroup[wave] * t->stride;
-            for (int64_t i = own_place; i < own_place + t->size; i++)
-                if (t->stores)
-                    t->writer[i] = (int32_t)t->instruction;
-                else
-                    t->read[i] = 1;
+            const int64_t own_place = t->places[k] - start;
+            if (t->stores)
+                for (int64_t i = 0; i < size; i++)
+                    t->writer[own_place + i] = instruction;
+            else
+                memset(t->read + own_place, 1, (size_t)size);
             uint32_t *own = t->registers + wave * L + j;
-            for (int64_t part = 0; part < t->size; part += unit, own += w->waves * L) {
+            for (int64_t part = 0; part < size; part += unit, own += w->waves * L) {
                 if (t->stores) {
                     const uint32_t word = t->narrow & 8 ? *own >> 16 : *own;
                     memcpy(at + part, &word, (size_t)unit);
@@ -204,27 +206,28 @@ INLINE void moved(const Waves *w, const Local *t, const int L, const int unit) {
     }
 }
 
-INLINE int64_t accessed(const Waves *w, Local *t, const int L, const int unit) {
-    uint8_t *owner = (uint8_t *)(t->before + w->count * L * (t->size / unit));
+INLINE int64_t accessed(const Waves *w, Local *t, const int L, const int unit, const int64_t size) {
+    uint8_t *owner = (uint8_t *)(t->before + w->count * L * (size / unit));
     if (!located(w, t, L))
         return 0;
     owned(w, t, owner, L);
-    if (!harmless(t, owner, unit))
+    if (!harmless(t, owner, unit, size))
         return 0;
     if (t->stores) {
-        if (!entered_store(t, owner, unit))
+        if (!entered_store(t, owner, unit, size))
             return 0;
     } else
-        entered_load(t, owner, unit);
-    moved(w, t, L, unit);
+        entered_load(t, owner, unit, size);
+    moved(w, t, L, unit, size);
     return 1;
 }
 
-/* Carry out an access of some waves of 32 or 64 lanes: whether it is done. */
+/* Carry out an access of some waves of 32 or 64 lanes: whether it is done. Each size has its own loops. */
 EXPORT int64_t mmacalc_local(const Waves *w, Local *t, int64_t lanes) {
-    if (t->size >= 4)
-        return lanes == 64 ? accessed(w, t, 64, 4) : accessed(w, t, 32, 4);
-    if (t->size == 2)
-        return lanes == 64 ? accessed(w, t, 64, 2) : accessed(w, t, 32, 2);
-    return lanes == 64 ? accessed(w, t, 64, 1) : accessed(w, t, 32, 1);
+#define OF(size, unit) case size: return lanes == 64 ? accessed(w, t, 64, unit, size) : accessed(w, t, 32, unit, size);
+    switch (t->size) {
+        OF(1, 1) OF(2, 2) OF(4, 4) OF(8, 4) OF(12, 4) OF(16, 4)
+    }
+#undef OF
+    return 0;
 }

@@ -80,12 +80,15 @@ def _of_amd(
     if grid is None:
         size = dim3("block", block if block is not None else kernel.wavefront_size)
         waves = -(-size.x * size.y * size.z // kernel.wavefront_size)
-        return static_profile(kernel, target.architecture, program, "not launched, since no grid was given", waves)
+        with program.lock:
+            program.reset()
+            return static_profile(kernel, target.architecture, program, "not launched, since no grid was given", waves)
     size, groups = dim3("block", kernel.wavefront_size if block is None else block), dim3("grid", grid)
     waves = -(-size.x * size.y * size.z // kernel.wavefront_size)
     profiler = AmdProfiler(kernel, groups.x * groups.y * groups.z, waves, latency)
-    report, _ = launch_observed(kernel, grid, (*size,), args, options, (profiler,), progress)
-    return profiler.profile(report, program, int(options.get("shared", 0)))
+    with program.lock:  # until its counts are read
+        report, _ = launch_observed(kernel, grid, (*size,), args, options, (profiler,), progress)
+        return profiler.profile(report, program, int(options.get("shared", 0)))
 
 
 def _of_ptx(  # noqa: PLR0913

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...asm.decoder import text
 from ...base.errors import counted
-from ...base.records import TupleRecord
+from ...base.records import Cache, TupleRecord
 from ...emulator.core import address as core_address
 from ...hazards.lint import SCHED_MODE
 from ...hazards.recognizer import recognizer_for
@@ -20,13 +20,14 @@ from ...hazards.register_use import entry_of
 from ..device.findings import KernelFinding, Stop, lanes_text
 from ..device.memory import octets_of
 from ..device.races import UNWAITED
-from ..device.traffic import KNOWN, PERIOD
+from ..device.traffic import KNOWN, PERIOD, enter
 from .control import hardware_field
 from .counters import Landing
 from .state import register_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, NoReturn
 
     from ...asm.code_objects import Kernel
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from ..device.races import Race
     from ..device.scheduler import Waves
     from ..device.shared import PrivateMemory, SharedMemory
-    from ..device.traffic import BankCounter, Cost
+    from ..device.traffic import Added, BankCounter, Cost
     from .counters import Counters, Translations
     from .memory import Access, ActiveLanes
     from .program import Program, Step
@@ -78,8 +79,7 @@ class Moves:
     def __init__(self, tally: Tally, banks: BankCounter | None) -> None:
         self.tally, self.banks = tally, banks
         self._places: dict[int, str] = {}
-        self._patterns: dict[tuple[tuple[int, str], bytes], list[tuple[list[Cost], int]]] = {}
-        self._known: dict[tuple[int, int, str], list[tuple[list[Cost], int]]] = {}
+        self._patterns, self._known = Cache(KNOWN), Cache(KNOWN)
 
     def moved(self, access: Access, elements: int, local: bool = False) -> None:
         """Count bytes moved."""
@@ -98,37 +98,31 @@ class Moves:
             self.tally.atomics += group.count
             return
         if self.banks is not None and access.size <= 16:
-            self._enter(event, self._found(event, self.banks), self.banks)
+            enter(self._added(event.instruction, event.kind, self._found(event, self.banks), self.banks))
 
-    def costs(self, event: LocalAccess, pattern: int) -> list[tuple[list[int], int, int, int]]:
-        """The counts to which a load or a store adds, and what: it is not entered. pattern: a number for its addresses.
+    def costs(
+        self, instruction: DecodedInstruction, key: tuple[int, int, str], event: Callable[[], LocalAccess]
+    ) -> list[Added]:
+        """The counts to which a load or a store adds, and what: it is not entered.
 
-        What a pattern costs does not depend on the instruction.
+        Args:
+            key: a number for its addresses, its bytes, "read" or "write": what they cost does not depend on the
+                instruction. event: gives the access, where these addresses were not met before.
         """
         banks = self.banks
         if banks is None:
             return []
-        key = pattern, event.access.size, event.kind
-        if key not in self._known:
-            if len(self._known) >= KNOWN:
-                self._known.clear()
-            self._known[key] = self._found(event, banks)
-        return self._enter(event, self._known[key], banks, 0)
+        found = self._known.get(key, lambda: self._found(event(), banks))
+        return self._added(instruction, key[2], found, banks)
 
-    def _enter(
-        self, event: LocalAccess, found: list[tuple[list[Cost], int]], banks: BankCounter, times: int = 1
-    ) -> list[tuple[list[int], int, int, int]]:
-        """Add what some waves' accesses cost to the instruction's sites, `times` times; gives what is added."""
-        at = event.instruction.address
+    def _added(
+        self, instruction: DecodedInstruction, kind: str, found: list[tuple[list[Cost], int]], banks: BankCounter
+    ) -> list[Added]:
+        """What some waves' accesses add to which of the instruction's counts."""
+        at = instruction.address
         if at not in self._places:
-            self._places[at] = f"{at:#x}: {self.tally.describe(event.instruction)}"
-        added = []
-        for costs, count in found:
-            sites = banks.sites_of(costs, event.kind, self._places[at])
-            added += [(site, count, count * cycles, count * ideal) for site, (_, cycles, ideal) in zip(sites, costs)]
-        for site, *more in added:
-            site[:] = [before + times * one for before, one in zip(site, more)]
-        return added
+            self._places[at] = f"{at:#x}: {self.tally.describe(instruction)}"
+        return [one for costs, times in found for one in banks.added(costs, kind, self._places[at], times)]
 
     def _found(self, event: LocalAccess, banks: BankCounter) -> list[tuple[list[Cost], int]]:
         """What the accesses of some waves cost, and how many cost that: known where a loop comes back with the same
@@ -143,18 +137,16 @@ class Moves:
             table[group.mask] = event.lanes.addresses
             low = np.where(table < 0, 1 << 40, table).min(axis=1, keepdims=True)
             table = np.where(table < 0, -1, table - low // PERIOD * PERIOD)
-        key, raw = (access.size, event.kind), table.tobytes()
-        found = self._patterns.get((key, raw))
-        if found is None:
-            each = table.strides[0]
+        raw, each = table.tobytes(), table.strides[0]
+
+        def make() -> list[tuple[list[Cost], int]]:
             times = Counter([raw[first : first + each] for first in range(0, len(raw), each)])
-            found = [
+            return [
                 (banks.costs(np.frombuffer(pattern, np.int64)[:, None], access.size, event.kind), count)
                 for pattern, count in times.items()
             ]
-            if len(self._patterns) >= KNOWN:
-                self._patterns.clear()
-            self._patterns[key, raw] = found
+
+        found: list[tuple[list[Cost], int]] = self._patterns.get((access.size, event.kind, raw), make)
         return found
 
 

@@ -8,7 +8,6 @@ from math import prod
 
 import numpy as np
 
-from ...asm.decoder import text
 from ...base.checks import shown
 from ...base.errors import Error, counted
 from ..device.findings import Tally
@@ -87,7 +86,7 @@ class _CompiledLaunch:
             start = CODE_BASE + section.address
             self.memory.add(f"section {section.name}", content, section.writable, behind, start)
         self._arguments(args, shared)
-        self.tally = Tally(text, kernel.source_lines.at)
+        self.tally = Tally(self.program.text, kernel.source_lines.at)
         self.lds_counter = BankCounter(self.target.architecture, wave)
 
     def _check_sizes(self) -> None:
@@ -312,12 +311,14 @@ def launch_compiled(
         if not isinstance(number, int) or not 0 <= number < waves:
             raise Error(f"trace_wave is from 0 to {waves - 1}, all waves of the launch counted; got {shown(number)}")
         trace = number, tracer(options["trace"], kernel.source_lines)
-    found.run(tick, trace, math.inf if limit is None else limit, observers)
-    check_wait_states(kernel, found.program, found.tally)
-    tally = found.tally
-    steps = tuple(step for step in found.program.steps.values() if step.executed)
-    sizes = grid.x * grid.y * grid.z, waves
-    return KernelReport(kernel, found.target.architecture, sizes, tally, steps, found.lds_counter.sites)
+    program, tally = found.program, found.tally
+    with program.lock:
+        program.reset()
+        found.run(tick, trace, math.inf if limit is None else limit, observers)
+        check_wait_states(kernel, program, tally)
+        steps = tuple(step for step in program.steps.values() if step.executed)
+        sizes = grid.x * grid.y * grid.z, waves
+        return KernelReport(kernel, found.target.architecture, sizes, tally, steps, found.lds_counter.sites)
 
 
 # --- arguments: LLVM, AMDGPUUsage, "Code Object V5 Metadata", `.args` ---

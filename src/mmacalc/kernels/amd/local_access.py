@@ -12,10 +12,11 @@ import ctypes
 import numpy as np
 
 from ...asm.decoded import RegisterOperand
+from ...base.records import Cache
 from ...emulator import core
 from ...emulator.core import address
 from ..device.races import AGAINST
-from ..device.traffic import KNOWN
+from ..device.traffic import KNOWN, enter
 from .checks import LocalAccess
 from .counters import Landing
 from .memory import ActiveLanes
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from .memory import Access
     from .operands import Data
     from .state import Group, Registers
-
-    Added = tuple[list[int], int, int, int]
-    """The counts of a site, and what an access adds to its accesses, cycles and ideal cycles."""
 
 __all__ = ["LocalMove"]
 
@@ -67,13 +65,14 @@ class LocalMove:
 
     access: Access
     instruction: DecodedInstruction
+    kind: str
     needs: frozenset[int]
     offset: int
     number: int
     operand: RegisterOperand
     source: RegisterOperand
 
-    __slots__ = ("access", "instruction", "needs", "number", "offset", "operand", "source")
+    __slots__ = ("access", "instruction", "kind", "needs", "number", "offset", "operand", "source")
 
     def __init__(
         self, instruction: DecodedInstruction, access: Access, offset: int, operand: RegisterOperand, number: int
@@ -82,6 +81,7 @@ class LocalMove:
         source = instruction.sources[0]
         assert isinstance(source, RegisterOperand)
         self.operand, self.number, self.source = operand, number, source
+        self.kind = "write" if access.action == "store" else "read"
         stored = numbers_of(operand) if access.action == "store" else ()
         self.needs = frozenset([*numbers_of(source), *stored])
 
@@ -120,11 +120,10 @@ class LocalMove:
 
     def _bound(self, batch: Batch) -> _Bound:
         """The access in a batch; what does not depend on the instruction is shared."""
-        registers, races, access = batch.registers, batch.lds.races, self.access
-        kind = "write" if access.action == "store" else "read"
-        shared = batch.prepared.get((kind, access.size))
+        registers, races, key = batch.registers, batch.lds.races, (self.kind, self.access.size)
+        shared = batch.prepared.get(key)
         if shared is None or shared.version != races.version:
-            shared = batch.prepared[kind, access.size] = _Shared(batch, kind, access.size)
+            shared = batch.prepared[key] = _Shared(batch, *key)
         local = _Local.from_buffer_copy(shared.local)
         local.address = _register(registers, self.source, 0)
         local.registers = _register(registers, self.operand, self.number)
@@ -144,30 +143,22 @@ class LocalMove:
 
     def _enter(self, group: Group, bound: _Bound, places: Array) -> None:
         """What the checks keep of an access that is fine."""
-        access, batch, patterns, pattern = self.access, group.batch, bound.patterns, bound.local.pattern
+        access, batch, pattern = self.access, group.batch, bound.local.pattern
         stores = access.action == "store"
         batch.tally.moved.add(len(places) * access.size, store=stores, local=True)
-        found = patterns.get(pattern)
-        if found is None:
-            if len(patterns) >= KNOWN:
-                patterns.clear()
-            found = patterns[pattern] = self._costs(group, pattern, places)
-        for site, times, cycles, ideal in found:
-            site[0] += times
-            site[1] += cycles
-            site[2] += ideal
+        key = pattern, access.size, self.kind
+        costs = lambda: batch.moves.costs(self.instruction, key, lambda: self._event(group, places))  # noqa: E731
+        enter(bound.patterns.get(pattern, costs))
         if stores:
             batch.counters.landings.append(Landing.of_group(places, access.size, group, batch.waves.wave_in_group))
 
-    def _costs(self, group: Group, pattern: int, places: Array) -> list[Added]:
-        """What accesses of these addresses add to the counts of the instruction's sites."""
+    def _event(self, group: Group, places: Array) -> LocalAccess:
+        """The access as the checks take it."""
         batch = group.batch
         lanes = ActiveLanes(group, np.zeros((1, 1), np.int64), self.access.size)
         rows, _ = lanes.lanes()
         lanes.addresses = places - batch.waves.workgroup_of[rows] * batch.lds.stride
-        kind = "write" if self.access.action == "store" else "read"
-        event = LocalAccess(group, lanes, self.instruction, self.access, kind, places, rows, None, False)
-        return batch.moves.costs(event, pattern)
+        return LocalAccess(group, lanes, self.instruction, self.access, self.kind, places, rows, None, False)
 
 
 class _Bound:
@@ -175,12 +166,12 @@ class _Bound:
 
     __slots__ = ("local", "patterns", "version")
     local: _Local
-    patterns: dict[int, list[Added]]
+    patterns: Cache
     version: int
 
     def __init__(self, local: _Local, version: int) -> None:
         self.local, self.version = local, version
-        self.patterns = {}
+        self.patterns = Cache(KNOWN)
 
 
 class _Shared:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import threading
+from contextlib import contextmanager
+
 from ...asm.decoded import RegisterOperand
-from ...asm.decoder import decode
+from ...asm.decoder import decode, text
 from ...asm.tables import flags_of
 from ...base.errors import Error
 from ...base.records import Cache
@@ -308,20 +312,34 @@ def _branch_reads(name: str, wave: int) -> frozenset[int]:
 
 
 _known = Cache(8)
-"""The programs of the code objects that were launched last, by the identity of their sections."""
+"""The programs of the code objects that were launched last, by their target and code."""
 
 
 def program_of(kernel: Kernel, target: MachineTarget) -> Program:
-    """The program of a kernel, and of the functions that its object has; remembered for the next launch."""
+    """The program of a kernel, and of the functions that its object has; remembered for the next launch, also of a
+    kernel that is loaded again."""
 
-    def read() -> tuple[object, Program]:
+    def read() -> Program:
         gaps: dict[int, str] = {}
-        return kernel.sections, Program(_decoded(kernel, gaps), target, gaps)
+        with collector_paused():
+            return Program(_decoded(kernel, gaps), target, gaps)
 
-    program: Program = _known.get(id(kernel.sections), read)[1]
-    for step in program.steps.values():
-        step.executed = 0
+    code = tuple([(section.address, section.data) for section in kernel.sections if section.executable])
+    program: Program = _known.get((kernel.target, kernel.wavefront_size, code), read)
     return program
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """What is made here stays: Python's collector, which would look through all of it again and again for cycles, waits
+    until it is made (a fifth of the first launch of a kernel of 2,000 instructions)."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _decoded(kernel: Kernel, gaps: dict[int, str]) -> Iterator[DecodedInstruction]:
@@ -340,17 +358,21 @@ def _decoded(kernel: Kernel, gaps: dict[int, str]) -> Iterator[DecodedInstructio
 
 
 class Program:
-    """The instructions of a code object by address, and its basic blocks. indexes: whether M0 chooses registers, or
-    S_SET_VGPR_MSB does."""
+    """The instructions of a code object by address, and its basic blocks.
+
+    indexes: whether M0 chooses registers, or S_SET_VGPR_MSB does. lock: held while a launch counts what its steps
+    execute, and until that is read: other threads that launch the same code wait.
+    """
 
     indexes: bool
     instructions: dict[int, DecodedInstruction]
+    lock: Any
     target: MachineTarget
 
     def __init__(
         self, instructions: Iterable[DecodedInstruction], target: MachineTarget, gaps: Mapping[int, str]
     ) -> None:
-        self.target, self._gaps = target, gaps
+        self.target, self._gaps, self.lock = target, gaps, threading.RLock()
         self.instructions = {instruction.address: instruction for instruction in instructions}
         goals = [int(one.modifiers["target"]) for one in self.instructions.values() if "target" in one.modifiers]
         self._leaders = frozenset(goals)
@@ -358,6 +380,7 @@ class Program:
         self._blocks: dict[int, tuple[tuple[Step, ...], tuple[Step | Run, ...]]] = {}
         self._others: dict[tuple[int, Any, int], Step] = {}
         self._missing: dict[int, tuple[list[MissingStates], str]] = {}
+        self._texts: dict[int, str] = {}
         self.indexes = any(one.name in INDEX_MODE or is_relative(one.name) for one in self.instructions.values())
 
     def step(self, address: int) -> Step:
@@ -371,6 +394,13 @@ class Program:
                 raise Error(self._gaps.get(address, f"the kernel jumped to {address:#x}, where no instruction begins"))
             self.steps[address] = Step(self.instructions[address], self.target)
         return self.steps[address]
+
+    def text(self, instruction: DecodedInstruction) -> str:
+        """An instruction of the program as the disassembler prints it; remembered for the next launch."""
+        at = instruction.address
+        if at not in self._texts:
+            self._texts[at] = text(instruction)
+        return self._texts[at]
 
     def indexed(self, step: Step, key: int) -> Step:
         """An instruction with the registers that M0 chooses (see `indexing`)."""
@@ -391,14 +421,20 @@ class Program:
     def block(self, address: int) -> tuple[tuple[Step, ...], tuple[Step | Run, ...]]:
         """The instructions from an address to the next branch, barrier or branch target: each, and as runs."""
         if address not in self._blocks:
-            steps = [self.step(address)]
-            while steps[-1].instruction.name not in ENDS_BLOCK:
-                following = steps[-1].instruction.address + steps[-1].instruction.size
-                if following in self._leaders:
-                    break
-                steps.append(self.step(following))
-            self._blocks[address] = tuple(steps), planned(steps)
+            with collector_paused():
+                steps = [self.step(address)]
+                while steps[-1].instruction.name not in ENDS_BLOCK:
+                    following = steps[-1].instruction.address + steps[-1].instruction.size
+                    if following in self._leaders:
+                        break
+                    steps.append(self.step(following))
+                self._blocks[address] = tuple(steps), planned(steps)
         return self._blocks[address]
+
+    def reset(self) -> None:
+        """Forget how often the instructions were executed."""
+        for step in self.steps.values():
+            step.executed = 0
 
     def settle(self) -> None:
         """Enter how often the instructions of runs were executed."""
@@ -412,7 +448,8 @@ class Program:
         first = listed[0].address
         if first not in self._missing:
             try:
-                self._missing[first] = list(missing_states(listed, target)), ""
+                with collector_paused():
+                    self._missing[first] = list(missing_states(listed, target)), ""
             except Error as error:
                 self._missing[first] = [], f"{error}"
         return self._missing[first]

@@ -11,23 +11,25 @@ from os.path import basename, dirname
 
 import numpy as np
 
-from ...base.records import TupleRecord, json_keys
+from ...base.records import Cache, TupleRecord, json_keys
 from ...memory_access.banks import bank_access
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
-    from typing import Any
 
     Cost = tuple[int, int, int]
     """Of an access the width of a lane's part in bytes, the cycles, and the cycles without conflicts."""
+
+    Added = tuple[list[int], int, int, int]
+    """The counts of a site, and what is added to its accesses, cycles and ideal cycles."""
 
     from ...base.arrays import Array
     from ...model import Architecture
 
 __all__ = [
     "KNOWN", "PERIOD", "BankCounter", "BankSite", "Traffic", "TrafficCounter", "address_patterns", "call_site",
-    "units_moved",
+    "enter", "units_moved",
 ]  # fmt: skip
 
 PACKAGE = dirname(dirname(dirname(__file__)))
@@ -107,7 +109,7 @@ class BankCounter:
     def __init__(self, architecture: Architecture, wave: int) -> None:
         self.architecture, self.wave = architecture, wave
         self._sites: dict[tuple[str, str, int], list[int]] = {}
-        self._known: dict[tuple[Any, ...], tuple[int, int]] = {}
+        self._known = Cache(KNOWN)
         self._provenance: dict[tuple[str, int], str] = {}
 
     def count(self, addresses: Array, element_bytes: int, access: str, place: str = "", times: int = 1) -> None:
@@ -119,7 +121,8 @@ class BankCounter:
             place: the statement; the line of the kernel that is running if left out.
             times: how many waves access it so.
         """
-        self.enter(self.costs(addresses, element_bytes, access), access, place or call_site(sys._getframe(1)), times)
+        costs = self.costs(addresses, element_bytes, access)
+        enter(self.added(costs, access, place or call_site(sys._getframe(1)), times))
 
     def costs(self, addresses: Array, element_bytes: int, access: str) -> list[Cost]:
         """Of each access that one statement makes the width of a lane's part, its cycles, and those without conflicts.
@@ -132,27 +135,24 @@ class BankCounter:
         columns = [addresses[:, first] for first in range(0, addresses.shape[1], width // element_bytes)]
         return [(width, *self._cost(lanes, width, access)) for lanes in columns if lanes.max() >= 0]
 
-    def enter(self, costs: list[Cost], access: str, place: str, times: int = 1) -> None:
-        """Enter what `costs` gives for a statement that `times` waves carry out."""
-        for site, (_, cycles, ideal) in zip(self.sites_of(costs, access, place), costs):
-            site[:] = [site[0] + times, site[1] + times * cycles, site[2] + times * ideal]
-
-    def sites_of(self, costs: list[Cost], access: str, place: str) -> list[list[int]]:
-        """The counts that `costs` of a statement are added to: accesses, cycles, ideal cycles."""
-        return [self._sites.setdefault((place, access, width), [0, 0, 0]) for width, _, _ in costs]
+    def added(self, costs: list[Cost], access: str, place: str, times: int = 1) -> list[Added]:
+        """What is to be entered where `times` waves carry out a statement of which `costs` gives the cost."""
+        sites = [self._sites.setdefault((place, access, width), [0, 0, 0]) for width, _, _ in costs]
+        return [(site, times, times * cycles, times * ideal) for site, (_, cycles, ideal) in zip(sites, costs)]
 
     def _cost(self, lanes: Array, width: int, access: str) -> tuple[int, int]:
         start = int(lanes[lanes >= 0].min()) // PERIOD * PERIOD
         offsets = np.where(lanes < 0, -1, lanes - start)
         key = (width, access, offsets.astype(np.int64).tobytes())
-        if key not in self._known:
-            if len(self._known) >= KNOWN:
-                self._known.clear()
+
+        def make() -> tuple[int, int]:
             wave = tuple([None if offset < 0 else offset for offset in offsets.tolist()])
             cost = bank_access(self.architecture, wave, width, access)
-            self._known[key] = cost.cycles, cost.ideal
             self._provenance[access, width] = cost.rule.provenance
-        return self._known[key]
+            return cost.cycles, cost.ideal
+
+        found: tuple[int, int] = self._known.get(key, make)
+        return found
 
     @property
     def sites(self) -> tuple[BankSite, ...]:
@@ -162,6 +162,14 @@ class BankCounter:
             for (place, access, width), (accesses, cycles, ideal) in self._sites.items()
         ]
         return tuple(sorted(found, key=lambda site: -site.conflicts))
+
+
+def enter(added: list[Added]) -> None:
+    """Add to the counts of sites."""
+    for site, times, cycles, ideal in added:
+        site[0] += times
+        site[1] += cycles
+        site[2] += ideal
 
 
 def _width(addresses: Array, element_bytes: int) -> int:
