@@ -528,7 +528,11 @@ def test_a_kernels_whole_d_is_diagnosed_by_gemm_as_by_run(tmp_path, monkeypatch)
     assert answer(["gemm", *named]) == answer(["run", *named])
     reply = answer(["gemm", "-a", "gfx942", "--alpha", "2", "--type", "f16", *compared])
     assert (reply.status, "--alpha is not taken together with --compare" in reply.err) == (2, True)
-    assert "needs --type" in answer(["gemm", "-a", "gfx942", *compared]).err
+    assert "the best for f16, and A's array has type float16" in answer(["gemm", "-a", "gfx942", *compared]).err
+    whole = ["diagnose", "-a", "gfx942", "--type", "f16", *files, "wrong.npy"]
+    assert answer(whole).out == found.out
+    np.save("a.npy", np.load("a.npy").astype(np.float32))
+    assert "A's array has float32, in which values of any" in answer(["gemm", "-a", "gfx942", *compared]).err
 
 
 @pytest.mark.parametrize("core_there", [True, False])

@@ -69,6 +69,12 @@ def test_lines_that_depend_on_what_is_not_known_are_no_finding_and_symbols_are_f
     assert "v_add_f32" in second.message
 
 
+def test_an_instruction_that_is_unknown_has_no_hazard():
+    text = "v_mfma_f32_32x32x8f16 a[0:15], v[20:21], v[22:23], a[0:15]\n{} v0, a0"
+    wrong, right = (mmacalc.lint(text.format(name), "gfx90a").findings for name in ("v_nonsense", "v_accvgpr_read_b32"))
+    assert [(one.kind, one.missing) for one in (*wrong, *right)] == [("invalid", 0), ("wait states", 19)]
+
+
 def test_names_that_the_tables_lack_are_those_that_llvm_knows():
     names = [*OTHER_NAMES.split(), "v_nothing", "image_load", "v_interp_p10_f32", "exp", "tbuffer_load_format_x"]
     unknown = set(names)

@@ -202,7 +202,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         for piece in _watched(words):
             status = max(status, piece.status)
-            _write_error(piece.err)
+            _write_error(_in_width(piece.err, words))
             piece = _coloured(_fitted(piece, words), words)
             if piece.out and sys.stdout is None:  # closed by the shell (`>&-`)
                 _write_error("mmacalc: the answer could not be written: standard output is closed\n")
@@ -271,6 +271,15 @@ def _fitted(piece: Reply, words: Sequence[str]) -> Reply:
     if (words[0][:1] != "-" and words[0] not in COMMANDS) or _plain(words) or not (width := screen(sys.stdout)):
         return piece
     return piece._replace(out=fitted(piece.out, width))
+
+
+def _in_width(err: str, words: Sequence[str]) -> str:
+    """Notes and refusals in the width of the terminal that shows them."""
+    if not err or not words or words[0] in ("batch", "lsp", "mcp"):
+        return err
+    from ..command.fitting import fitted, screen
+
+    return fitted(err, width) if (width := screen(sys.stderr)) else err
 
 
 def _is_detail(words: Sequence[str], out: str) -> bool:

@@ -84,7 +84,8 @@ def _flag(operand: str) -> str:
 
 
 def find(words: str, gpu: str = "") -> str:
-    """Instructions by GPU, shape, type, sparsity, part of a name, SASS opcode or compiler builtin: "32x32x8 bf16"."""
+    """Instructions by GPU, shape, type, sparsity, part of a name, SASS opcode or compiler builtin: "32x32x8 bf16". Or
+    what an instruction of another GPU becomes on gpu: "like mma.m16n8k16.f32.bf16.bf16.f32"."""
     return _asked(["find", *([gpu] if gpu else []), *shlex.split(words)])
 
 
@@ -133,6 +134,18 @@ def chain(gpu: str, first: str, second: str, use: str = "") -> str:
     return _asked(["chain", "-a", gpu, first, second, *(["--use", use] if use else [])])
 
 
+def compare(gpu: str, instruction: str, other_gpu: str, other: str) -> str:
+    """Two instructions side by side: shape, cycles, registers, layouts, wait states, rounding, builtins."""
+    return _asked(["compare", gpu, instruction, other_gpu, other])
+
+
+def tile(gpu: str, instruction: str, operand: str, waves: str = "1x1", repeat: str = "1x1", options: str = "") -> str:
+    """A tile of several waves (MxN), each with several instructions (repeat MxN): its shape and the layout of an
+    operand over waves, registers and lanes. options: one element "-I 40 -J 70", "--formulas", "--adjacent 1x2"."""
+    words = ["tile", "-a", gpu, "-i", instruction, _flag(operand), "--waves", waves, "--repeat", repeat]
+    return _asked(words, options)
+
+
 def memory(gpu: str, instruction: str, operand: str, row_elements: int, order: str = "row", options: str = "") -> str:
     """How an operand is loaded from LDS or shared memory whose rows have that many elements: the loads, cache lines,
     bank conflicts, and the padding or XOR swizzle without any. order: row or col. options: "--kpack 2"."""
@@ -150,12 +163,13 @@ Matrix = str | list[list[float]]
 
 
 def diagnose(
-    gpu: str, instruction: str, a: Matrix, b: Matrix, d: Matrix, c: Matrix | None = None, options: str = ""
+    gpu: str, a: Matrix, b: Matrix, d: Matrix, instruction: str = "", c: Matrix | None = None, options: str = ""
 ) -> str:
     """Why D of a kernel is wrong: which mistake (transposed tile, swapped lanes, wrong format, missing scale ...) gives
-    exactly this D. a, b, c, d: paths of .npy or .csv files, or rows of numbers; also of whole products."""
+    exactly this D. a, b, c, d: paths of .npy or .csv files, or rows of numbers. Of a whole product options may name the
+    format instead of the instruction: "--type fp8"."""
     with TemporaryDirectory() as folder:
-        words = ["diagnose", "-a", gpu, "-i", instruction]
+        words = ["diagnose", "-a", gpu, *(["-i", instruction] if instruction else [])]
         for name, matrix in (("a", a), ("b", b), ("c", c), ("d", d)):
             if isinstance(matrix, str):
                 words += [f"--{name}", matrix]
@@ -191,7 +205,8 @@ def _launch(command: str, path: str, kernel: str, grid: str, block: str, args: s
 
 def generate(gpu: str, instruction: str, gemm: str = "", options: str = "") -> str:
     """A kernel in HIP, CUDA or OpenCL around an instruction, with its loads and stores from the layouts. gemm: MxNxK
-    for a whole product. options: "--lds", "--order-a col", "--lang ptx"."""
+    for a whole product. options: "--lds", "--order-a col", "--lang ptx", "--split-k 4", "--attention
+    2x16x4096x4096x128" (AMD, mma.sync)."""
     return _asked(["generate", "-a", gpu, "-i", instruction, *(["--gemm", gemm] if gemm else [])], options)
 
 
@@ -200,7 +215,22 @@ def estimate(gpu: str, gemm: str, type: str) -> str:
     return _asked(["estimate", "-a", gpu, "--gemm", gemm, "--type", type])
 
 
-TOOLS = (find, locate, layout, explain, chain, memory, lint, diagnose, run_kernel, profile, generate, estimate)
+TOOLS = (
+    find,
+    compare,
+    locate,
+    layout,
+    tile,
+    explain,
+    chain,
+    memory,
+    lint,
+    diagnose,
+    run_kernel,
+    profile,
+    generate,
+    estimate,
+)
 WRITING = (run_kernel, profile)
 """Tools that may write files: those that out: names."""
 

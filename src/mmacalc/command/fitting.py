@@ -34,7 +34,8 @@ COMMANDS = frozenset((
 """The commands whose texts are for people."""
 _GLUED = "\0%"  # a number and its unit are one word
 NARROWEST = 40  # characters: below that nothing can be read anyway
-_LABEL = re.compile(r" *(?:\S+(?: \S+){0,4} {2,}(?=\S)|[A-Z][\w ]{0,18}: (?=\S))?")
+_TITLE = re.compile(r"[A-Z][\w ]{0,18}: (?=\S)")
+_LABEL = re.compile(rf" *(?:\S+(?: \S+){{0,4}} {{2,}}(?=\S)|{_TITLE.pattern})?")
 _MARKDOWN = re.compile(r"\|[-|]+\|")
 _WORD = re.compile(r"\S+")
 _ROW = re.compile(r" *(?:[-+]?(?:\d[\w.+-]*|inf|nan)(?: +|$)){4,}")
@@ -99,9 +100,10 @@ def _further(line: str, width: int) -> int:
 
 
 def _goes_on(line: str, below: str, further: int) -> bool:
-    """Whether the line below belongs to the same sentence: it begins where that goes on, and had no room above."""
+    """Whether the line below belongs to the same sentence: it begins where that goes on, has no label of its own
+    (`Remedy: `), and had no room above."""
     words = below.lstrip(" ")
-    if len(below) - len(words) != further or not words or "  " in words or line.endswith(":"):
+    if len(below) - len(words) != further or not words or "  " in words or _TITLE.match(words):
         return False
     room = FILLED if further == 2 else FILLED - 10  # lists are broken between their items
     return len(line) + 1 + len(words.partition(" ")[0]) > room

@@ -173,10 +173,12 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     recognizer, blocks = recognizer_for(entry.architecture, arch), basic_blocks(listing)
     unnamed = _unnamed(statements)
     unjudged = unnamed or _expert(statements)
-    findings = [] if unjudged else list(_missing_states(statements, uses, blocks, recognizer))
     assembles = bool(entry.architecture.assembly)
-    if assembles:
-        findings += _invalid(listing, arch)
+    findings = list(_invalid(listing, arch)) if assembles else []
+    for at in [at for at, found in findings if found.message.startswith(UNKNOWN)]:
+        uses[at] = UNREAD._replace(name=statements[at].mnemonic)  # what it touches is not known either
+    if not unjudged:
+        findings = [*_missing_states(statements, uses, blocks, recognizer), *findings]
     unfollowed = unnamed or "the target's counters are not known"
     if assembles and not unnamed and has_counters(compiled := target(arch).name):
         try:
@@ -502,6 +504,10 @@ def _faults(statement: Statement, text: str, listing: Listing, targets: list[Tar
     return () if () in found else found[0]
 
 
+UNKNOWN = "unknown instruction"
+"""How the message begins for a name that no target has."""
+
+
 def _unknown(mnemonic: str, listing: Listing) -> tuple[str, ...]:
     """The message for a name that no target has; none where one has it, or it is a macro."""
     name = _SUFFIXES.sub("", mnemonic)
@@ -510,7 +516,7 @@ def _unknown(mnemonic: str, listing: Listing) -> tuple[str, ...]:
     known = instruction_names()
     if name in known or name in OTHER_NAMES.split():
         return ()
-    return (f"unknown instruction '{mnemonic}'.{did_you_mean(name, known)}",)
+    return (f"{UNKNOWN} '{mnemonic}'.{did_you_mean(name, known)}",)
 
 
 # --- decoded code ---

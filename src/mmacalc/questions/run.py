@@ -186,6 +186,10 @@ def writer(quiet: bool, output: str | None) -> Callable[[Run], str]:
     return lambda answer: text(answer, quiet, output)
 
 
+OCP = {"e4m3fnuz": "e4m3fn", "e5m2fnuz": "e5m2"}
+"""The OCP format of as many bits, whose exponents have a bias less by one."""
+
+
 def notes(run: Run) -> tuple[str, ...]:
     """What rounding did to the inputs."""
     return tuple(_conversion_text(one) for one in run.conversions)
@@ -197,13 +201,16 @@ def _conversion_text(conversion: Conversion) -> str:
     >>> from mmacalc.emulator.arrays import Conversion
     >>> _conversion_text(Conversion("A", "float64", "f16", 256, 37, 3, 0))
     'A: 37 of 256 values changed when they were rounded from float64 to f16; 3 became infinite'
+    >>> _conversion_text(Conversion("A", "|V1", "e4m3fnuz", 256, 0, 0, 0))
+    'A: its type is |V1, taken as encodings of e4m3fnuz; as codes of e4m3fn they would mean twice that'
     """
     operand, given, form, elements, changed, infinite, nan = conversion
     whose = "D to compare" if operand == "D" else operand
     if given in ("|V1", "|V2"):
         given = f"{given}, taken as {'bfloat16' if given == '|V2' else f'encodings of {form}'},"
     if not changed:
-        return f"{whose}: its type is {given.rstrip(',')}"
+        twice = f"; as codes of {OCP[form]} they would mean twice that" if form in OCP and given[:3] == "|V1" else ""
+        return f"{whose}: its type is {given.rstrip(',')}{twice}"
     became = [f"{count} became {what}" for count, what in ((infinite, "infinite"), (nan, "NaN")) if count]
     text = f"{whose}: {changed} of {elements} values changed when they were rounded from {given} to {form}"
     return "; ".join([text, *became])
@@ -350,8 +357,13 @@ def diagnosis_text(diagnosis: Diagnosis, inst: Instruction | None = None) -> str
         if diagnosis.different
         else f"Comparison: the {diagnosis.elements} elements are right but misplaced."
     ]
-    lines += [fill(sentence, WIDTH) for sentence in (*_verdict(diagnosis), *diagnosis.where)]
+    lines += [_filled(sentence) for sentence in (*_verdict(diagnosis), *diagnosis.where)]
     return "\n".join(lines) + "\n" + _elements(diagnosis, inst)
+
+
+def _filled(sentence: str) -> str:
+    """A sentence in lines, of which all but the first are two further in."""
+    return fill(sentence, WIDTH, subsequent_indent=" " * (len(sentence) - len(sentence.lstrip(" ")) + 2))
 
 
 def _verdict(diagnosis: Diagnosis) -> list[str]:

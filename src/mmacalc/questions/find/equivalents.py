@@ -12,20 +12,20 @@ from math import lcm, log2
 from ...arithmetic.numerics import kind
 from ...base.checks import arguments_checked, number
 from ...base.errors import Error, did_you_mean
-from ...base.records import Record, TupleRecord, cached_property, json_keys
+from ...base.records import Record, TupleRecord, json_keys
 from ...catalog import architectures, entry, known_name
 from ...chaining import chain
 from ...families.tensor_memory import types_of
 from ...formats import FORMATS
 from ...model.tensor_memory import TensorMemoryInstruction
 from ...throughput import duration
+from .arithmetic import Arithmetic, PartChange, aligned, side_by_side
 from .movement import Movement, Mover, fragment_loads, purposes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from ...arithmetic.numerics import Numerics
     from ...catalog import Entry
     from ...formats import Format
     from ...model import Architecture, Instruction
@@ -83,27 +83,16 @@ class Equivalent(TupleRecord):
         return all(not change.lost for change in self.formats)
 
 
-class PartChange(TupleRecord):
-    """One thing that is said of both instructions, such as how they round."""
-
-    what: str
-    source: str
-    target: str
-
-
 @json_keys(
     "architecture=instruction.arch", "instruction=instruction.name", "target=architecture.name", "lanes", "nearest",
-    "others", "feeding: of D into the next product", "numerics", "not_compared: why the arithmetic is not, else empty",
-    "difference: one dot product on which the two round differently; null where none was found",
-    "not_tried: why none was looked for, else empty", "loads", "movements",
+    "others", "feeding: of D into the next product", "**arithmetic", "loads", "movements",
 )  # fmt: skip
 class Equivalents(Record):
     """What an instruction becomes on another architecture.
 
     Attributes:
         instruction: which. architecture: the other. nearest: what comes nearest. others: further ones, nearest first.
-        feeding: what it takes to use D as A or B of the next product. numerics: how both round, part by part.
-        not_compared: why that is not known, else "".
+        feeding: what it takes to use D as A or B of the next product. arithmetic: how both round.
         loads: of fragments from shared memory, for the tile. movements: what else moves data there.
     """
 
@@ -112,8 +101,7 @@ class Equivalents(Record):
     nearest: Equivalent
     others: tuple[Equivalent, ...]
     feeding: tuple[PartChange, ...]
-    numerics: tuple[PartChange, ...]
-    not_compared: str
+    arithmetic: Arithmetic
     loads: tuple[Movement, ...]
     movements: tuple[Movement, ...]
 
@@ -122,26 +110,20 @@ class Equivalents(Record):
         """How many carry the instruction out together."""
         return lanes_of(self.instruction)
 
-    @cached_property
+    @property
+    def numerics(self) -> tuple[PartChange, ...]:
+        """How both round, part by part."""
+        return self.arithmetic.parts
+
+    @property
     def difference(self) -> RoundingDifference | None:
         """One dot product on which the two round differently; looked for with the emulator (NumPy)."""
-        return self._tried[0]
+        return self.arithmetic.difference
 
     @property
     def not_tried(self) -> str:
         """Why no dot product was tried, else ""."""
-        return self._tried[1]
-
-    @cached_property
-    def _tried(self) -> tuple[RoundingDifference | None, str]:
-        from .difference import rounding_difference
-
-        if self.not_compared:
-            return None, self.not_compared
-        try:
-            return rounding_difference(self.instruction, self.nearest.instruction), ""
-        except Error as refused:
-            return None, str(refused)
+        return self.arithmetic.not_tried
 
 
 @arguments_checked
@@ -171,12 +153,11 @@ def equivalents(instruction: Instruction, arch: str) -> Equivalents:
     nearest, *rest = ranked
     shown = _of_each_kind(rest)
     best = _equivalent(instruction, nearest)
-    changes, not_compared = _numerics(instruction, nearest)
     others = tuple([_equivalent(instruction, inst) for inst in shown])
     movements = purposes(instruction.architecture, other.architecture)
     return Equivalents(
-        instruction, other.architecture, best, others, _feeding(instruction, nearest), changes, not_compared,
-        tuple(_loads(instruction, best)), movements,
+        instruction, other.architecture, best, others, _feeding(instruction, nearest),
+        Arithmetic(instruction, nearest), tuple(_loads(instruction, best)), movements,
     )  # fmt: skip
 
 
@@ -440,41 +421,6 @@ def _fed(inst: Instruction, use: str) -> str:
     return WAYS.get(found, found)
 
 
-# --- arithmetic ---
-
-
-def _numerics(source: Instruction, target: Instruction) -> tuple[tuple[PartChange, ...], str]:
-    from ...arithmetic.numerics import numerics
-
-    try:
-        first, second = numerics(source), numerics(target)
-    except Error as refused:
-        return (), str(refused)
-    parts = [dict(_parts(found, inst)) for found, inst in ((first, source), (second, target))]
-    return tuple([PartChange(what, mine, parts[1][what]) for what, mine in parts[0].items()]), ""
-
-
-SUMS = {
-    "aligned_truncated": "{} products and C", "exact": "{} products and C", "fma_chain": "1 product and C",
-    "integer": "all, exactly",
-}  # fmt: skip
-"""What one sum of a model adds; of the others products alone, to which C is added after."""
-
-
-def _parts(found: Numerics, inst: Instruction) -> Iterator[tuple[str, str]]:
-    given = found.parameters
-    group = given.get("group", inst.k // (2 if inst.sparse else 1))
-    yield "terms of one sum", SUMS.get(found.model, "{} products, then C").format(group)
-    bits = [str(given[name]) for name in ("fraction", "dot_fraction", "sum_fraction") if name in given]
-    sums = "of f64" if inst.format("D").name == "f64" else "of f32"
-    yield "fraction bits of the sum", ", ".join(bits) or ("all" if found.model in ("exact", "integer") else sums)
-    yield "rounding to D", found.rounding
-    yield "subnormals", found.subnormals or "none"
-    yield "NaN", found.nan or "none"
-    yield "model", found.model
-    yield "provenance", found.provenance
-
-
 # --- the instruction by its name alone ---
 
 
@@ -527,7 +473,7 @@ def text(answer: Equivalents) -> str:
 
 def _lines(answer: Equivalents) -> Iterator[str]:
     source, best = answer.instruction, answer.nearest
-    yield from _aligned([(inst.arch, inst.name, _size(inst)) for inst in (source, best.instruction)])
+    yield from aligned([(inst.arch, inst.name, _size(inst)) for inst in (source, best.instruction)])
     yield ""
     tile = "x".join(map(str, best.tile))
     yield f"A tile of {tile} takes {best.source_count} of the first, or {best.target_count} of the second."
@@ -542,7 +488,7 @@ def _lines(answer: Equivalents) -> Iterator[str]:
         if change.kind != "same" and change.source in best.instruction.format_names(change.operand):
             yield (f"{change.operand}: a field of {best.instruction.name} chooses {change.source}, too; its registers, "
                    f"cycles and loads here are those of {change.target}")  # fmt: skip
-    yield from _rounding(answer)
+    yield from answer.arithmetic.lines()
     yield from _moving("Loads of the tile's fragments from shared memory (LDS):", answer, answer.loads)
     yield from _moving("Beside the matrix unit:", answer, answer.movements)
     if answer.others:
@@ -557,7 +503,7 @@ def _lines(answer: Equivalents) -> Iterator[str]:
             )
             for one in answer.others
         ]
-        yield from ("  " + line for line in _aligned(rows))
+        yield from ("  " + line for line in aligned(rows))
 
 
 def _size(inst: Instruction) -> str:
@@ -567,15 +513,6 @@ def _size(inst: Instruction) -> str:
 def _formats_text(one: Equivalent) -> str:
     changed = [f"{change.operand} {change.target}" for change in one.formats if change.kind != "same"]
     return ", ".join(changed)
-
-
-def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    for row in rows:
-        yield "  ".join([cell.ljust(width) for cell, width in zip(row, widths)]).rstrip()
-
-
-CELL = 28  # the widest cell of the table; longer ones have lines of their own
 
 
 def _table(answer: Equivalents) -> Iterator[str]:
@@ -591,12 +528,7 @@ def _table(answer: Equivalents) -> Iterator[str]:
     )
     rows += [(one.what, one.source, one.target) for one in answer.feeding]
     rows += [(change.what, change.source, change.target) for change in answer.numerics]
-    yield from _aligned([row for row in rows if max(map(len, row)) <= CELL])
-    for what, *cells in [row for row in rows if max(map(len, row)) > CELL]:
-        yield what
-        yield from [f"  {inst.arch:8}  {cell}" for inst, cell in zip((source, best.instruction), cells)]
-    if answer.not_compared:
-        yield f"The arithmetic is not compared: {answer.not_compared}."
+    yield from side_by_side((source, best.instruction), rows)
 
 
 def _held(registers: int | None) -> str:
@@ -606,22 +538,6 @@ def _held(registers: int | None) -> str:
 def _cycles(inst: Instruction, count: int) -> str:
     cycles = duration(inst, {}, None)
     return f"{count} x {cycles}" if cycles else "not published"
-
-
-NO_DIFFERENCE = "No dot product was found on which the two differ."
-
-
-def _rounding(answer: Equivalents) -> Iterator[str]:
-    found = answer.difference
-    if found is None:
-        if not answer.not_compared:
-            yield f"No input was tried: {answer.not_tried}." if answer.not_tried else NO_DIFFERENCE
-        return
-    yield ""
-    terms = [f"a[{k}] = {x!r}, b[{k}] = {y!r}" for k, (x, y) in enumerate(zip(found.a, found.b)) if x and y]
-    yield f"Where they differ: c = {found.c!r}; {'; '.join(terms)}; all others 0"
-    for inst, value in ((answer.instruction, found.source), (answer.nearest.instruction, found.target)):
-        yield f"  {inst.arch:8}  {value.hex():>22}  {value!r}"
 
 
 def _moving(title: str, answer: Equivalents, rows: tuple[Movement, ...]) -> Iterator[str]:

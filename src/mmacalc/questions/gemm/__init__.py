@@ -208,7 +208,7 @@ def _against(options: Options) -> Reply:
         if any(size is not None for size in sizes.values()):
             raise Error(f"--gemm {wanted} and --m, --n, --k both give a shape; leave one of them out")
         sizes = dict(zip(SIZES, shape("--gemm", wanted)))
-    matrices = _files(options)
+    matrices = matrices_of(options)
     if matrices and any(size is not None for size in sizes.values()):
         raise Error("--a and --b have their own shape; leave --m, --n, --k and --gemm out")
     found = compare_numerics(
@@ -240,11 +240,7 @@ def _compared(options: Options, operands: dict[str, Any]) -> Reply:
     usual = {"alpha": 1.0, "beta": 1.0, "split_k": 1, "promote": 0, "k_order": "ascending", "accuracy": False}
     if changed := [name for name, value in usual.items() if getattr(options, name) != value]:
         raise Error(f"--{changed[0].replace('_', '-')} is not taken together with --compare; leave one of them out")
-    inst = _instruction(options, operands)
-    if inst is None:
-        raise Error(
-            "--compare needs --type (f16, bf16, fp8 ...) or -i, since the array's type need not be the kernel's"
-        )
+    inst, chosen = for_kernel(options, operands)
     flags = {"clamp": False, "satfinite": False, "wave": None}
     theirs = load("--compare", options.compare, (), options.bits)
     found = kernel_run.computed(
@@ -255,7 +251,7 @@ def _compared(options: Options, operands: dict[str, Any]) -> Reply:
         write({options.output: content("-o", options.output, found.d)}, read)
     status = 1 if found.differs else 0
     writer = kernel_run.writer(quiet=True, output=options.output)
-    return show(options.json, "run", found, writer, status=status, notes=kernel_run.notes(found))
+    return show(options.json, "run", found, writer, status=status, notes=(*chosen, *kernel_run.notes(found)))
 
 
 def _operands(options: Options) -> dict[str, Any]:
@@ -264,7 +260,7 @@ def _operands(options: Options) -> dict[str, Any]:
     Raises:
         Error: a file that cannot be read, or no A or B.
     """
-    found = _files(options)
+    found = matrices_of(options)
     wanted, seed = _random(options)
     if wanted is not None:
         import numpy as np
@@ -283,7 +279,7 @@ def _operands(options: Options) -> dict[str, Any]:
     return found
 
 
-def _files(options: Options) -> dict[str, Any]:
+def matrices_of(options: Options) -> dict[str, Any]:
     """The matrices that files have."""
     from ...command.arrays import load
 
@@ -334,12 +330,42 @@ def _instruction(options: Options, operands: dict[str, Any]) -> Any:
         raise Error("--bits needs -i: the type of encodings does not say their format")
     if options.type is None and not options.a:
         raise Error("--gemm needs --type (f16, bf16, fp8 ...) or -i: random numbers have no format")
-    if options.type is None:
-        return None
+    a, b = operands["a"], operands["b"]
+    form = options.type or NAMELESS.get(a.dtype.str)
+    return None if form is None else _best(options, form, (a.shape[-2], b.shape[-1], a.shape[-1]))
+
+
+NAMELESS = {"|V1": "fp8", "|V2": "bf16"}
+"""What arrays of ml_dtypes are taken for, of whose types a file keeps the size alone."""
+
+
+def for_kernel(options: Options, operands: Mapping[str, Any]) -> tuple[Instruction, tuple[str, ...]]:
+    """The instruction that a kernel's D is compared with, and, where it was not named, which that is.
+
+    Raises:
+        Error: neither -i nor --type, and A's array has f32 or f64, which values of any format are kept in.
+    """
+    a, b = operands["a"], operands["b"]
+    if options.instruction is not None or options.bits:
+        return _instruction(options, dict(operands)), ()
+    form = options.type or NAMELESS.get(a.dtype.str)
+    if form is None and a.dtype.itemsize <= 2:
+        from ...emulator.plan import TYPES
+
+        form = TYPES.get(a.dtype.name)
+    if form is None:
+        raise Error(f"-i or --type (f16, bf16, fp8 ...) says what the kernel computes with; A's array has {a.dtype}, "
+                    "in which values of any format are kept")  # fmt: skip
+    inst = _best(options, form, (a.shape[-2], b.shape[-1], a.shape[-1]))
+    taken = "" if options.type else f", and A's array has type {a.dtype}"
+    return inst, (f"compared with {inst.name}, the best for {form}{taken}; -i or --type chooses",)
+
+
+def _best(options: Options, form: str, sizes: tuple[int, int, int]) -> Instruction:
+    """The best instruction for a format and M, N and K; the fields that choose the format become modifiers."""
     from ...emulator.plan import best_instruction
 
-    a, b = operands["a"], operands["b"]
-    inst, fields = best_instruction(options.architecture, options.type, (a.shape[-2], b.shape[-1], a.shape[-1]))
+    inst, fields = best_instruction(options.architecture, form, sizes)
     options.modifier = [*options.modifier, *[f"{name}={value}" for name, value in fields.items()]]
     return inst
 
