@@ -128,7 +128,7 @@ class ComparedInstruction(Record):
 
         inst = self.instruction
         if not inst.flops:
-            return (), f"{inst.name} is no product"
+            return (), f"{inst.name} multiplies no matrices"
         if "wgmma" in inst.features:
             return (), f"D of {inst.name} may be read behind wgmma.commit_group and wgmma.wait_group"
         if inst.in_tensor_memory:
