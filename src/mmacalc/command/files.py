@@ -68,7 +68,21 @@ ENDINGS = (
     ".mlir",
 )
 """How the names of files with assembly end."""
-LISTINGS = (".s", ".asm", ".amdgcn", ".isa", ".dis", ".hsaco", ".co", ".ptx", ".sass", ".ll", ".llir", ".ttgir")
+LISTINGS = (
+    ".s",
+    ".asm",
+    ".amdgcn",
+    ".isa",
+    ".dis",
+    ".hsaco",
+    ".co",
+    ".ptx",
+    ".sass",
+    ".ll",
+    ".llir",
+    ".ttir",
+    ".ttgir",
+)
 """How the names end of what is read of a folder."""
 MOST_FILES = 100_000
 """How many files of a folder and below are looked at."""

@@ -123,7 +123,12 @@ class ForeignLayout(Record):
         """
         return tuple(self._instructions())
 
-    def _instructions(self) -> Iterator[Instruction]:
+    @property
+    def scaled_instructions(self) -> tuple[Instruction, ...]:
+        """Those of that shape that have a scale for each block of k, which a tt.dot_scaled becomes."""
+        return tuple(self._instructions(scaled=True))
+
+    def _instructions(self, scaled: bool = False) -> Iterator[Instruction]:
         matrix = self.matrix_encoding
         if matrix is None:
             return
@@ -137,7 +142,13 @@ class ForeignLayout(Record):
         wide = matrix.kind == "nvidia_mma" and version == 3
         for inst in entry(arch).instructions():
             fits = (inst.m, inst.n) == ((64, n) if wide else (m, n)) and k in (0, inst.k) and inst.blocks == 1
-            if not fits or not inst.flops or inst.sparse or inst.scaled or (wide != ("wgmma" in inst.features)):
+            if (
+                not fits
+                or not inst.flops
+                or inst.sparse
+                or inst.scaled != scaled
+                or (wide != ("wgmma" in inst.features))
+            ):
                 continue
             if "wmma" in inst.features and matrix.kind == "nvidia_mma":
                 continue

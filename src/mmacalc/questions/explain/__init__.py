@@ -8,7 +8,7 @@
     mmacalc explain "c = __builtin_amdgcn_mfma_f32_32x32x8f16(a, b, c, 0, 0, 0);"
     mmacalc explain "__hmma_m16n16k16_mma_f32f32(d, a, b, c, 1, 0);"
     mmacalc explain kernel.ttgir                 the dots of a Triton kernel, their instructions, what moves
-    mmacalc explain ~/.triton/cache/KEY          the same beside the kernel's PTX or amdgcn: which became which
+    mmacalc explain ~/.triton/cache/KEY          the same from .ttir to PTX or amdgcn: which became which
     mmacalc explain "#ttg.dot_op<{opIdx = 0, parent = #ttg.nvidia_mma<{...}>, kWidth = 2}>"    as `mmacalc layout`
     cuobjdump -sass kernel.o | mmacalc explain -
 
@@ -20,7 +20,6 @@ it is the newest that has all of the instructions, with the cycles of the others
 
 from __future__ import annotations
 
-import os
 from functools import lru_cache
 
 from ...base.checks import arguments_checked
@@ -337,10 +336,10 @@ def run(options: Options) -> Iterator[Reply]:
     where both its GPU IR and its assembly are there."""
     paths = [path for path, _ in expanded(options.text)] if all(map(names_file, options.text)) else []
     kernels = grouped(paths)
-    for ttgir, assembly in kernels:
-        yield show(options.json, "triton-kernel", joined(ttgir, assembly), kernel_text)
-    stems = {os.path.splitext(path)[0] for path, _ in kernels}
-    rest = [path for path in paths if os.path.splitext(path)[0] not in stems]
+    for files in kernels:
+        yield show(options.json, "triton-kernel", joined(files), kernel_text)
+    read = {path for files in kernels for path in files.values()}
+    rest = [path for path in paths if path not in read]
     if not kernels:
         yield from each_text(options, _reply, object_text)
     elif rest:

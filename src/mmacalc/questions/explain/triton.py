@@ -1,17 +1,18 @@
-"""A dump of Triton's GPU IR as text: its dots with their instructions, and what moves between layouts."""
+"""A dump of Triton's IR as text: its dots with their instructions, and what moves between layouts."""
 
 from __future__ import annotations
 
 from ...base.records import Record, json_keys
-from ...foreign.dumps import Dump, DumpStep
+from ...foreign.dumps import Dump, DumpStep, PlainTensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...foreign import ForeignLayout
+    from ...model import Instruction
 
-__all__ = ["DumpAnswer", "dump_text"]
+__all__ = ["DumpAnswer", "dump_text", "executed", "factors"]
 
 
 @json_keys(
@@ -29,7 +30,7 @@ class DumpLine(Record):
     @property
     def layouts(self) -> tuple[str, ...]:
         """Shape, element type and kind of each."""
-        return tuple(map(_named, self.step.layouts))
+        return tuple(map(_named, self.step.tensors))
 
     @property
     def instruction(self) -> str | None:
@@ -59,13 +60,29 @@ class DumpAnswer(Record):
         return tuple(map(DumpLine, self.dump.steps))
 
 
-def _named(layout: ForeignLayout) -> str:
-    return f"{'x'.join(map(str, layout.shape))} {layout.element} {layout.kind}"
+def _named(tensor: ForeignLayout | PlainTensor) -> str:
+    if isinstance(tensor, PlainTensor):
+        return str(tensor)
+    return f"{'x'.join(map(str, tensor.shape))} {tensor.element} {tensor.kind}"
+
+
+def factors(step: DumpStep) -> str:
+    """The tensors of a dot of a .ttir.
+
+    >>> from mmacalc.foreign.dumps import read_dump
+    >>> factors(read_dump("tt.dot %a, %b, %c : tensor<8x4xf16> * tensor<4x8xf16> -> tensor<8x8xf32>").steps[0])
+    '8x4 f16 x 4x8 f16 -> 8x8 f32'
+    """
+    *own, result = map(str, step.tensors)
+    return f"{' x '.join(own)} -> {result}"
 
 
 def dump_text(answer: DumpAnswer) -> str:
     """A paragraph for each step, and the sum of the conversions."""
     lines = [line for step in answer.steps for line in _lines(step)]
+    if answer.dump.early:
+        lines.append("A .ttir has no layouts yet: the .ttgir says which instructions its dots become")
+        return "\n".join(lines) + "\n"
     through = [step for step in answer.steps if step.shared_bytes]
     moved = sum([step.shared_bytes for step in through])
     plural = "s" * (len(through) != 1)
@@ -73,19 +90,25 @@ def dump_text(answer: DumpAnswer) -> str:
     return "\n".join(lines) + "\n"
 
 
+def executed(instruction: Instruction, count: int) -> str:
+    """How many of an instruction there are, and who executes them; count: 0 where that is not known."""
+    who = ", issued by one thread" if instruction.in_tensor_memory else " in each warp"
+    return f"{f'{count} x ' if count else ''}{instruction.name}{who}"
+
+
 def _lines(line: DumpLine) -> Iterator[str]:
     step = line.step
     yield f"{step.line}: {step.operation}{f'  ({step.source})' if step.source else ''}"
     if line.layouts:
-        yield f"    {' -> '.join(line.layouts)}"
+        yield f"    {(', ' if step.multiplies else ' -> ').join(line.layouts) if step.layouts else factors(step)}"
     if step.unread:
         yield f"    {step.unread} of its layouts cannot be read here"
-    if step.multiplies:
+    if step.multiplies and step.layouts:
         if step.instruction is None:
             yield "    no single instruction of the catalog fits these layouts and types"
         else:
             turned = ", which computes the transpose" if step.layouts[-1].transposed else ""
-            yield f"    {step.count} x {line.instruction} in each warp ({step.instruction.arch}){turned}"
+            yield f"    {executed(step.instruction, step.count)} ({step.instruction.arch}){turned}"
     if found := step.conversion:
         cost = f"{found.shared_bytes} bytes, accesses of {found.vector} elements" if found.shared_bytes else ""
         yield f"    {found.kind}{': ' if cost else ''}{cost}"
