@@ -13,14 +13,14 @@ from mmacalc.emulator import fast
 from mmacalc.emulator.execution import Execution
 
 
-def test_a_thousand_diagnoses_keep_no_more_than_the_caches_hold():
+def test_hundreds_of_diagnoses_keep_no_more_than_the_caches_hold():
     """A result of float64, which other models and orders are tried on: each is an execution of its own."""
     inst = mmacalc.instruction("cdna3", "v_mfma_f32_4x4x4_16b_f16")
     rng = np.random.default_rng(2)
     a, b = (rng.standard_normal((16, 4, 4)).astype(np.float16).astype(float) for _ in "ab")
     d = (a @ b).astype(np.float32)
     misses = fast.kernel.cache_info().misses
-    for _ in range(1000):
+    for _ in range(250):
         assert mmacalc.diagnose(inst, a, b, d=d).rounding
     kept = fast.kernel.cache_info()
     assert kept.misses - misses > 5 * 256  # they would all have been kept

@@ -43,6 +43,8 @@ def docstrings(tree):
 
 def named_imports(module, is_package, text):
     """What a module imports by name: the targets, absolute; what cannot be read is "?"."""
+    if not re.search(r"import_module|__import__|[\"']mmacalc\.", text):
+        return
     tree = ast.parse(text)
     package = module if is_package else module.rpartition(".")[0]
     skipped = {id(node) for node in docstrings(tree)}

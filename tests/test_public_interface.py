@@ -80,6 +80,7 @@ def test_architectures_and_families_are_not_known_by_name_outside_catalog_and_fa
     assert found == []
 
 
+@pytest.mark.whole  # mypy --strict, which ./test runs, knows most of it
 def test_every_type_of_the_public_interface_is_known(tmp_path):
     (tmp_path / "mmacalc").symlink_to(SOURCE / "mmacalc")
     command = [

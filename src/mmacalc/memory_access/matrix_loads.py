@@ -7,21 +7,20 @@ byte of them.
 
 from __future__ import annotations
 
-from itertools import product
-
-from ..base.records import TupleRecord, json_keys
+from ..base.records import Cache, TupleRecord, json_keys
 from ..catalog import entry
 from .accesses import PLAIN, Accesses, Placing
 from .banks import BankAccess, bank_access
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..model import Instruction
+    from ..model import Instruction, Location, Operand
     from .units import Tile
 
 __all__ = ["MatrixLoad", "matrix_loads"]
 
 ROW_BYTES = 16  # of a matrix: eight elements of 16 bits, or sixteen of 8
+_elements = Cache(64)  # of the matrices of a load, by its name
 
 
 @json_keys(
@@ -96,6 +95,13 @@ def _operand_bytes(tile: Tile) -> dict[tuple[int, int], tuple[int, int]]:
     }
 
 
+def _located(matrix: Operand) -> tuple[tuple[tuple[int, int, int], Location], ...]:
+    """Every element of the matrices of a load (block, i, j), and the one place that it has."""
+    blocks, rows, columns = matrix.shape
+    every = [(block, i, j) for block in range(blocks) for i in range(rows) for j in range(columns)]
+    return tuple([(at, matrix.locate(block=at[0], i=at[1], j=at[2])[0]) for at in every])
+
+
 def _rows(
     inst: Instruction, want: dict[tuple[int, int], tuple[int, int]], first: int, count: int
 ) -> tuple[tuple[int, int], ...]:
@@ -105,9 +111,7 @@ def _rows(
         return ()
     rows: dict[tuple[int, int], tuple[int, int]] = {}
     width = matrix.placement.bits // 8
-    blocks, height, columns = matrix.shape
-    for block, i, j in product(range(blocks), range(height), range(columns)):
-        (place,) = matrix.locate(block=block, i=i, j=j)
+    for (block, i, j), place in _elements.get(inst.name, lambda: _located(matrix)):
         for byte in range(width):
             at = want.get((place.lane, 4 * (first + place.register) + place.lsb // 8 + byte))
             start = at and (at[0], at[1] - j * width - byte)

@@ -79,7 +79,8 @@ def intrinsic(instruction: Instruction, wave: int | None = None) -> InstructionI
     found = intrinsics(instruction, wave)
     if found or not instruction.architecture.encoding:
         return InstructionIntrinsics(instruction, found)
-    through = (other for other in entry(instruction.arch).instructions() if unscaled(other) is instruction)
+    scaled = entry(instruction.arch).instructions(lambda name: name != instruction.name == name.replace("_scale_", "_"))
+    through = (other for other in scaled if unscaled(other) is instruction)
     return InstructionIntrinsics(instruction, (), next(through, None))
 
 

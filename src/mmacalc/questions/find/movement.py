@@ -8,6 +8,8 @@ guides of AMD (CDNA3, CDNA4, RDNA3, RDNA4) and LLVM's tables of gfx1250, and of 
 from __future__ import annotations
 
 from ...asm.assembler import assemble
+from ...asm.encoder import rows_of
+from ...asm.targets import target
 from ...base.errors import Error
 from ...base.records import TupleRecord, json_keys
 from ...kernels.ptx.grammar import has
@@ -150,6 +152,9 @@ def _has(target: str, opcode: str) -> bool:
 
 def _assembles(architecture: Architecture, line: str) -> bool:
     try:
+        where = target(architecture.name)
+        if not rows_of(line.split()[0], where):  # at once: a refusal's message looks for names that are alike
+            return False
         assemble(line, architecture.name)
     except Error:
         return False
