@@ -93,6 +93,11 @@ class Operation(TupleRecord):
         return next((unit for unit in _UNITS if unit in self.flags), "")
 
     @property
+    def scalar(self) -> bool:
+        """Whether it is an instruction of the scalar unit, or a scalar access to memory."""
+        return self.unit in ("salu", "smem")
+
+    @property
     def vector_memory(self) -> bool:
         """Whether it is a FLAT, buffer or LDS instruction, or a copy of a tensor."""
         return self.unit in ("flat", "mubuf", "ds") or "tensorcnt" in self.flags

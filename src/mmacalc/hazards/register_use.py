@@ -13,7 +13,6 @@ from functools import lru_cache
 
 from .. import catalog
 from ..asm.decoded import RegisterOperand
-from ..asm.operand_codes import register_text
 from ..asm.operations import form_of_row, operation
 from ..asm.reader import AMD_MNEMONICS, LAST_REGISTER, MATRIX, Statement, vector_registers
 from ..asm.registers import RegisterRange
@@ -28,12 +27,17 @@ from ..model.instruction import FORMAT_SYNONYMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
     from ..asm.decoded import DecodedInstruction
     from ..asm.operations import Form, Operation
     from ..catalog import Entry
     from ..model import Instruction
+
+    Spans: TypeAlias = tuple[RegisterRange, ...]
+    Accessed: TypeAlias = tuple[str, Spans, Spans]
+    """How an operand is accessed, and the vector registers and SGPRs that it names."""
 
 __all__ = [
     "UNREAD", "RegisterUse", "accesses", "decoded_use", "entry_of", "is_matrix", "operation_of", "register_use",
@@ -83,17 +87,17 @@ WAIT_VDST = ("wait_vdst", "wait_va_vdst")
 DEPENDENCY_WAITS = ("s_waitcnt_depctr", "s_wait_alu")
 _COUNTER = re.compile(r"([a-z_]+)\s*\(([^()]*)\)", re.IGNORECASE)
 MOST_NOP = 16  # s_nop 15 gives 16 wait states (CDNA4 ISA guide, S_NOP: SIMM16[3:0])
-VCC, M0 = 106, 124  # the numbers of SGPRs (CDNA3 ISA guide, section 4.1)
+VCC, M0, EXEC = 106, 124, 126  # the numbers of SGPRs (CDNA3 ISA guide, section 4.1)
+_SCALAR_FILES = {"s": 0, "vcc": VCC, "m0": M0, "exec": EXEC}
 TRAPSTS = 3  # the hardware register of exceptions (CDNA3 ISA guide, S_GETREG_B32)
 _SCALARS = re.compile(
-    r"(?<![\w.])(?:s(\d{1,3})|s\[(\d{1,3})(?::(\d{1,3}))?\]|(vcc|vcc_lo|vcc_hi|m0))(?![\w\[])", re.ASCII
+    r"(?<![\w.])(?:s(\d{1,3})|s\[(\d{1,3})(?::(\d{1,3}))?\]|((?:vcc|exec)(?:_lo|_hi)?|m0))(?![\w\[])", re.ASCII
 )
 _NAMED = {
-    "vcc": RegisterRange("s", VCC, 2), "vcc_lo": RegisterRange("s", VCC, 1), "vcc_hi": RegisterRange("s", VCC + 1, 1),
-    "m0": RegisterRange("s", M0, 1),
-}  # fmt: skip
-
-
+    f"{name}{part}": RegisterRange("s", first + (part == "_hi"), 1 if part else 2)
+    for name, first in (("vcc", VCC), ("exec", EXEC))
+    for part in ("", "_lo", "_hi")
+} | {"m0": RegisterRange("s", M0, 1)}
 _HARDWARE = re.compile(r"\bhwreg\s*\(\s*(\w+)", re.ASCII)
 _REGISTER_LIKE = re.compile(r"[-|]*(?:v|a|acc)[\d\[]", re.IGNORECASE)
 
@@ -171,11 +175,9 @@ def register_use(statement: Statement, entry: Entry, strict: bool = False) -> Re
     """
     name = _bare(statement.mnemonic)
     if is_matrix(name):
-        return _matrix(entry.instruction(name), statement)
+        return _written_matrix(entry.instruction(name), statement)
     if SCALE_PREFIX in name:
-        reads = tuple(("scale", span) for operand in statement.operands for span in vector_registers(operand))
-        kinds = frozenset({"MFMA", "XDL"} if entry.architecture.family.blocks else ())
-        return RegisterUse(kinds, 0, name, (), reads, False, True, 1)
+        return _scales(name, map(vector_registers, statement.operands), entry)
     if statement.second is not None:
         return _dual(statement, entry)
     if strict and not name.startswith(KNOWN):
@@ -184,7 +186,7 @@ def register_use(statement: Statement, entry: Entry, strict: bool = False) -> Re
                     "ds_, buffer_, global_, flat_, scratch_, image_ or exp")  # fmt: skip
     if strict:
         _check_operands(statement)
-    return _general(name, statement, entry)
+    return _written(name, statement, entry)
 
 
 def _check_operands(statement: Statement) -> None:
@@ -207,20 +209,32 @@ def _bare(mnemonic: str) -> str:
     return mnemonic.removeprefix("_")
 
 
-def _matrix(instruction: Instruction, statement: Statement) -> RegisterUse:
+def _matrix(instruction: Instruction, operands: Sequence[Spans], modifiers: Mapping[str, str]) -> RegisterUse:
+    """operands: the vector registers of D, A, B, C and what follows; of a sparse instruction D, A, B and the index, and
+    C is D."""
+    roles = ("A", "B", "index" if instruction.sparse else "C", "scale", "scale")
+    reads = [(role, span) for role, ranges in zip(roles, operands[1:]) for span in ranges]
+    if instruction.sparse:
+        reads += [("C", span) for span in operands[0][:1]]
+    kinds, passes = _length(instruction, modifiers)
+    return RegisterUse(kinds, passes, instruction.name, operands[0][:1], tuple(reads), False, True, 1)
+
+
+def _written_matrix(instruction: Instruction, statement: Statement) -> RegisterUse:
     operands = [vector_registers(operand) for operand in statement.operands]
     if len(operands) < 4 or not operands[0]:
         raise Error(
             f"{instruction.name} takes D, A, B and {'the index' if instruction.sparse else 'C'}, D a vector register "
             f"tuple such as v[0:3]; got '{', '.join(statement.operands)}'"
         )
-    # A sparse instruction has the index in the place of C; C is then D.
-    roles = ("A", "B", "index" if instruction.sparse else "C", "scale", "scale")
-    reads = [(role, span) for role, ranges in zip(roles, operands[1:]) for span in ranges]
-    if instruction.sparse:
-        reads.append(("C", operands[0][0]))
-    kinds, passes = _length(instruction, statement.modifiers)
-    return RegisterUse(kinds, passes, instruction.name, operands[0][:1], tuple(reads), False, True, 1)
+    return _matrix(instruction, operands, statement.modifiers)
+
+
+def _scales(name: str, operands: Iterable[Spans], entry: Entry) -> RegisterUse:
+    """v_mfma_ld_scale_b32 and its like."""
+    reads = tuple(("scale", span) for spans in operands for span in spans)
+    kinds = frozenset({"MFMA", "XDL"} if entry.architecture.family.blocks else ())
+    return RegisterUse(kinds, 0, name, (), reads, False, True, 1)
 
 
 def _length(instruction: Instruction, modifiers: Mapping[str, str]) -> tuple[frozenset[str], int]:
@@ -271,42 +285,64 @@ def _both(halves: list[RegisterUse]) -> RegisterUse:
     )
 
 
-def _general(name: str, statement: Statement, entry: Entry) -> RegisterUse:
-    arch = entry.architecture.name
-    if name.startswith("s_"):
-        kinds = _scalar_kinds(name, statement, arch)
-        use = RegisterUse(kinds, 0, name, (), (), False, False, _nop_states(name, statement))
-        return _scalar_effects(use, operation_of(name, arch), *_scalar_operands(name, statement, arch))
-    operands = [vector_registers(operand) for operand in statement.operands]
+class _Given(TupleRecord):
+    """What the modifiers and single operands of a vector instruction say.
+
+    dpp, gds: whether it has them. direct: whether a source is lds_direct. op_sel: as a mask, bit 3 the destination's.
+    select: whether SDWA's dst_sel chooses a part. unwaited: wait_vdst of a load by LDS_DIRECT.
+    """
+
+    dpp: bool
+    gds: bool
+    direct: bool
+    op_sel: int = 0
+    select: bool = False
+    unwaited: int = 0
+
+
+def _written(name: str, statement: Statement, entry: Entry) -> RegisterUse:
+    arch, flags = entry.architecture.name, statement.modifiers
     one, form = operation_of(name, arch), _form_of(statement, arch)
-    kinds = _kinds(name, arch) | _more_kinds(one, form, statement, entry)
-    if "LDS_DIRECT" in kinds:
-        kinds |= _wait_vdst(statement)
-    roles = ("", "A", "B", "C") if "DOT" in kinds else ()
-    reads: list[tuple[str, RegisterRange]] = []
-    writes: list[RegisterRange] = []
-    access_of = accesses(statement, arch)
-    stored = _stored(name, one, form, statement.operands)
-    scalars = [scalar_registers(operand) for operand in statement.operands]
-    kinds |= {"DPP"} if _dpp(statement.modifiers) else set()
-    for number, (registers, access) in enumerate(zip(operands, access_of)):
-        if "w" in access:
-            writes += registers
-        if "r" in access:
-            role = roles[number] if 0 < number < len(roles) else "other"
-            role = "data" if number == stored and sum(each.count for each in registers) > WORDS else role
-            # The accumulator of a DOT with three operands is its destination.
-            reads += [("C" if number == 0 and roles else role, each) for each in registers]
-    states = int(name.startswith(KNOWN))
-    execs = one is not None and any("exec" in form.writes for form in one.forms)
-    return RegisterUse(
-        kinds, 0, name, tuple(writes), tuple(reads), execs, "VALU" in kinds, states,
-        *_scalars(kinds, list(zip(access_of, scalars))),
+    pairs = zip(accesses(statement, arch), statement.operands)
+    operands = [(access, vector_registers(text), scalar_registers(text)) for access, text in pairs]
+    if one.scalar if one is not None else name.startswith("s_"):
+        states = _nop_states(name, statement)
+        waits = name in DEPENDENCY_WAITS and _waits_for_results(statement)
+        return _scalar(name, one, form, operands, states, waits, _hardware(one, form, statement, arch))
+    given = _Given(
+        _dpp(flags), "gds" in flags, any("lds_direct" in text.lower() for text in statement.operands),
+        _op_sel(form, flags.get("op_sel", "")), flags.get("dst_sel", "dword").lower() != "dword", _wait_vdst(flags),
     )  # fmt: skip
+    return _vector(name, one, form, operands, given, entry)._replace(states=int(name.startswith(KNOWN)))
 
 
-def scalar_registers(operand: str) -> tuple[RegisterRange, ...]:
-    """The SGPRs that an operand of assembly names, VCC and M0 among them.
+def _vector(
+    name: str, one: Operation | None, form: Form | None, operands: Sequence[Accessed], given: _Given, entry: Entry
+) -> RegisterUse:
+    """What a vector instruction does that is no matrix instruction: its record, and its operands in the order of the
+    text."""
+    kinds = _kinds(name, entry.architecture.name) | ({"DPP"} if given.dpp else set())
+    if "LDS_DIRECT" in kinds and given.unwaited:
+        kinds |= {"WAIT_VDST", f"WAIT_VDST_{given.unwaited}"}
+    if given.direct or _reads_m0(one, form, given.gds):
+        kinds |= _m0_kinds(one)
+    if one is not None and form is not None and entry.architecture.family.blocks and _keeps_part(one, form, given):
+        kinds |= {"PART"}
+    roles = ("C", "A", "B", "C") if "DOT" in kinds else ()  # the accumulator of three operands is the destination
+    stored = _stored(name, one, form, operands)
+    reads: list[tuple[str, RegisterRange]] = []
+    for number, (access, spans, _) in enumerate(operands):
+        late = number == stored and sum(span.count for span in spans) > WORDS
+        role = "data" if late else roles[number] if number < len(roles) else "other"
+        reads += [(role, span) for span in spans if "r" in access]
+    writes = tuple(span for access, spans, _ in operands if "w" in access for span in spans)
+    execs = form is not None and "exec" in form.writes
+    scalars = _scalars(kinds, [(access, spans) for access, _, spans in operands])
+    return RegisterUse(kinds, 0, name, writes, tuple(reads), execs, "VALU" in kinds, 1, *scalars)
+
+
+def scalar_registers(operand: str) -> Spans:
+    """The SGPRs that an operand of assembly names, VCC, M0 and EXEC among them.
 
     >>> [str(span) for span in (*scalar_registers("s[4:7]"), *scalar_registers("vcc"), *scalar_registers("v4"))]
     ['s[4:7]', 's[106:107]']
@@ -317,23 +353,23 @@ def scalar_registers(operand: str) -> tuple[RegisterRange, ...]:
         found.append(
             _NAMED[name] if name else RegisterRange("s", start, whole(last or f"{start}", "an SGPR") - start + 1)
         )
-    return tuple(span for span in found if span.count > 0 and span.last <= M0 + 1)
+    return tuple(span for span in found if span.count > 0 and span.last <= EXEC + 1)
 
 
 def _scalars(
-    kinds: frozenset[str], operands: list[tuple[str, tuple[RegisterRange, ...]]]
-) -> tuple[tuple[RegisterRange, ...], tuple[tuple[str, RegisterRange], ...]]:
-    """The SGPRs that a vector instruction writes, and those that it reads with their roles.
+    kinds: frozenset[str], operands: list[tuple[str, Spans]]
+) -> tuple[Spans, tuple[tuple[str, RegisterRange], ...]]:
+    """The SGPRs that a vector instruction writes, and those that it reads with their roles; EXEC is not among them.
 
     Args:
         operands: of each operand how it is accessed, and the SGPRs that it names.
     """
-    writes = [span for access, spans in operands for span in spans if "w" in access]
+    writes = [span for access, spans in operands for span in spans if "w" in access and span.first < EXEC]
     reads = [
         ("lane" if "LANE_SELECT" in kinds and at == len(operands) - 1 else "scalar", span)
         for at, (access, spans) in enumerate(operands)
         for span in spans
-        if "r" in access
+        if "r" in access and span.first < EXEC
     ]
     if "DIV_FMAS" in kinds:
         reads.append(("vcc", _NAMED["vcc"]))
@@ -346,7 +382,7 @@ WORDS = 2
 """Registers of data that a store has read when it is issued: more are read later (CDNA3 ISA guide, section 4.5)."""
 
 
-def _stored(name: str, one: Operation | None, form: Form | None, operands: tuple[str, ...]) -> int:
+def _stored(name: str, one: Operation | None, form: Form | None, operands: Sequence[Accessed]) -> int:
     """Which operand is the data of a store that reads what is beyond two registers late: those of flat and global
     instructions, and of buffers without an SGPR as offset (LLVM 22.1.8, createsVALUHazard); -1 if none is."""
     if form is None or one is None:
@@ -354,7 +390,7 @@ def _stored(name: str, one: Operation | None, form: Form | None, operands: tuple
     else:
         fields = [use.field for use in form.operands] if "store" in one.flags and one.unit in ("flat", "mubuf") else []
     offset = fields.index("SOFFSET") if "SOFFSET" in fields else len(operands)
-    if any(_SCALARS.search(text.lower()) for text in operands[offset : offset + 1]):
+    if any(span.first < EXEC for _, _, scalars in operands[offset : offset + 1] for span in scalars):
         return -1
     return next((at for at, field in enumerate(fields) if field in ("DATA", "VDATA")), -1)
 
@@ -374,61 +410,55 @@ def _m0_kinds(one: Operation | None) -> set[str]:
     return {"M0_READ", "TO_LDS"} if one is not None and one.unit in ("flat", "mubuf") else {"M0_READ"}
 
 
-def _keeps_part(flags: frozenset[str], packed: bool, op_sel: int, select: str) -> bool:
+def _keeps_part(one: Operation, form: Form, given: _Given) -> bool:
     """Whether a result is moved within its register and the rest is kept: the upper half of OP_SEL, a byte or word of
-    SDWA, one byte of FP8 (LLVM 22.1.8, getDstSelForwardingOperand).
-
-    Args:
-        op_sel: bit 3 is the destination's, of bytes bit 2 too. select: dst_sel, "" if there is none.
-    """
-    bits = 12 if "byte" in flags else 8
-    return "part" in flags or (not packed and bool(op_sel & bits)) or select not in ("", "dword")
+    SDWA, one byte of FP8 (LLVM 22.1.8, getDstSelForwardingOperand)."""
+    moved = 12 if "byte" in one.flags else 8  # of bytes, bits 2 and 3 are the destination's
+    packed = form.format.startswith("vop3p")
+    return "part" in one.flags or (not packed and bool(given.op_sel & moved)) or given.select
 
 
-def _more_kinds(one: Operation | None, form: Form | None, statement: Statement, entry: Entry) -> frozenset[str]:
-    """The kinds that modifiers and single operands give. From RDNA3 on OP_SEL is the half that an operand names."""
-    flags, kinds = statement.modifiers, set()
-    direct = any("lds_direct" in text.lower() for text in statement.operands)
-    if direct or _reads_m0(one, form, "gds" in flags):
-        kinds |= _m0_kinds(one)
-    selects = ("op_sel" in flags or "dst_sel" in flags) and entry.architecture.family.blocks
-    if one is None or form is None or not selects:
-        return frozenset(kinds)
-    bits = [bit.strip() for bit in flags.get("op_sel", "").strip("[]").split(",") if bit.strip()]
-    sources = sum(not use.destination and not use.number for use in form.operands)
+def _op_sel(form: Form | None, text: str) -> int:
+    """OP_SEL as a mask, bit 3 the destination's; from RDNA3 on it is the half that an operand names."""
+    bits = [bit.strip() for bit in text.strip("[]").split(",") if bit.strip()]
+    sources = sum(not use.destination and not use.number for use in form.operands) if form is not None else 3
     places = [*range(len(bits))]
     places[-1:] = [3] if len(bits) > sources else places[-1:]
-    op_sel = sum(1 << place for place, bit in zip(places, bits) if bit == "1")
-    if _keeps_part(one.flags, form.format.startswith("vop3p"), op_sel, flags.get("dst_sel", "").lower()):
-        kinds.add("PART")
-    return frozenset(kinds)
+    return sum(1 << place for place, bit in zip(places, bits) if bit == "1")
 
 
-def _scalar_operands(
-    name: str, statement: Statement, arch: str
-) -> tuple[Form | None, list[tuple[str, tuple[RegisterRange, ...]]], int]:
-    """Of a scalar instruction its form, its operands with how they are accessed, and the hardware register that it
-    names (-1: none)."""
-    one, form, hardware = operation_of(name, arch), _form_of(statement, arch), -1
-    operands = [(access, scalar_registers(text)) for access, text in zip(accesses(statement, arch), statement.operands)]
-    if one is not None and form is not None and "hwreg" in one.flags:
-        named = _HARDWARE.search(statement.text)
-        texts = [named[1]] if named else [text for use, text in zip(form.operands, statement.operands) if use.number]
-        with suppress(IndexError, Error):
-            hardware = style_value("hwreg", texts[0], FAMILY_OF[_targets(arch)[0]][0], {}) & 63
-    return form, operands, hardware
+def _hardware(one: Operation | None, form: Form | None, statement: Statement, arch: str) -> int:
+    """The hardware register that a scalar instruction names; -1 if it names none."""
+    if one is None or form is None or "hwreg" not in one.flags:
+        return -1
+    named = _HARDWARE.search(statement.text)
+    texts = [named[1]] if named else [text for use, text in zip(form.operands, statement.operands) if use.number]
+    with suppress(IndexError, Error):
+        return style_value("hwreg", texts[0], FAMILY_OF[_targets(arch)[0]][0], {}) & 63
+    return -1
 
 
-def _scalar_effects(
-    use: RegisterUse,
+def _scalar(
+    name: str,
     one: Operation | None,
     form: Form | None,
-    operands: list[tuple[str, tuple[RegisterRange, ...]]],
+    operands: Sequence[Accessed],
+    states: int,
+    waits: bool,
     hardware: int,
 ) -> RegisterUse:
-    """A scalar instruction with what it does to M0 and to hardware registers."""
-    kinds, written, read = set(use.kinds), [], []
-    if any(access == "w" and _NAMED["m0"] in spans for access, spans in operands) or (form and "m0" in form.writes):
+    """What a scalar instruction does: the wait states that it gives, to EXEC, to M0 and to hardware registers.
+
+    Args:
+        waits: whether it waits for the results of VALU instructions. hardware: the hardware register that it names, -1
+            if it names none.
+    """
+    kinds, written, read = {"VA_VDST"} if waits else set(), [], []
+    first = operands[0][2] if operands and "w" in operands[0][0] else ()
+    wide = form is not None and "exec" in form.writes and form.operands and form.operands[0].kind.endswith("2")
+    if _NAMED["exec"] in first or wide:
+        kinds.add("EXEC_64")
+    if any(access == "w" and _NAMED["m0"] in spans for access, _, spans in operands) or (form and "m0" in form.writes):
         kinds.add("M0_WRITE")
         written.append(_NAMED["m0"])
     if _reads_m0(one, form, False):
@@ -443,9 +473,7 @@ def _scalar_effects(
         written += [RegisterRange("hwreg", hardware, 1)] * sets
     if hardware >= 0:
         read.append(("hwreg", RegisterRange("hwreg", hardware, 1)))
-    if not written and not read:
-        return use
-    return use._replace(kinds=frozenset(kinds), scalars_written=tuple(written), scalars_read=tuple(read))
+    return RegisterUse(frozenset(kinds), 0, name, (), (), False, False, states, tuple(written), tuple(read))
 
 
 # --- decoded instructions ---
@@ -469,74 +497,28 @@ def decoded_use(instruction: DecodedInstruction, entry: Entry) -> RegisterUse:
 
 
 def _decoded_half(instruction: DecodedInstruction, entry: Entry) -> RegisterUse:
-    name, row = instruction.name, instruction.form
+    name, row, modifiers = instruction.name, instruction.form, instruction.modifiers
     assert isinstance(row, Row)
-    if not row.flags.isdisjoint(("salu", "smem")):
-        spans = [(access, _scalar_span(operand)) for access, operand in _accessed(instruction)]
-        one = operation_of(name, entry.architecture.name)
-        hardware = int(instruction.modifiers["simm16"]) & 63 if "hwreg" in row.flags else -1
-        return _scalar_effects(_decoded_scalar(instruction), one, form_of_row(row), spans, hardware)
     if row.instruction is not None:
-        return _decoded_matrix(instruction, entry)
-    operands = [(access, span) for access, operand in _accessed(instruction) for span in _span(operand)]
+        known = entry.instruction(name)
+        sources = instruction.sources[: 3 if known.sparse else None]  # the last of a sparse one is C, which is D
+        spans = [_span(one) for one in (*instruction.destinations, *sources)]
+        return _matrix(known, spans, {field: str(value) for field, value in modifiers.items()})
+    operands = [(access, _span(operand), _scalar_span(operand)) for access, operand in _accessed(instruction)]
     if SCALE_PREFIX in name:
-        kinds = frozenset({"MFMA", "XDL"} if entry.architecture.family.blocks else ())
-        return RegisterUse(kinds, 0, name, (), tuple(("scale", span) for _, span in operands), False, True, 1)
-    form, one = form_of_row(instruction.form), operation_of(name, entry.architecture.name)
-    kinds = _kinds(name, entry.architecture.name)
-    kinds |= {"DPP"} if form.lanes_kept else set()
-    kinds |= _decoded_kinds(instruction, row, one, entry)
-    stored = _stored(name, one, form, tuple([_text(operand) for _, operand in _accessed(instruction)]))
-    roles = ("", "A", "B", "C") if "DOT" in kinds else ()
-    writes = tuple(span for access, span in operands if "w" in access)
-    reads: list[tuple[str, RegisterRange]] = []
-    for number, (access, operand) in enumerate(_accessed(instruction)):
-        role = roles[number] if 0 < number < len(roles) else "C" if number == 0 and roles else "other"
-        role = "data" if number == stored and getattr(operand, "count", 0) > WORDS else role
-        reads += [(role, span) for span in _span(operand) if "r" in access]
-    scalars = [(access, _scalar_span(operand)) for access, operand in _accessed(instruction)]
-    execs = "exec" in form.writes
-    return RegisterUse(kinds, 0, name, writes, tuple(reads), execs, "VALU" in kinds, 1, *_scalars(kinds, scalars))
-
-
-def _text(operand: object) -> str:
-    return register_text(operand) if isinstance(operand, RegisterOperand) else ""
-
-
-def _decoded_kinds(instruction: DecodedInstruction, row: Row, one: Operation | None, entry: Entry) -> set[str]:
-    """The kinds that modifiers and single operands give: as `_more_kinds`."""
-    modifiers, kinds = instruction.modifiers, set()
-    direct = any(getattr(source, "file", "") == "lds_direct" for source in instruction.sources)
-    if direct or _reads_m0(one, form_of_row(row), bool(modifiers.get("gds"))):
-        kinds |= _m0_kinds(one)
-    select = "dword" if modifiers.get("dst_sel", DWORD) == DWORD else "part"
-    packed = instruction.encoding.startswith("vop3p")
-    if (
-        one is not None
-        and entry.architecture.family.blocks
-        and _keeps_part(one.flags, packed, int(modifiers.get("op_sel", 0)), select)
-    ):
-        kinds.add("PART")
-    return kinds
-
-
-def _decoded_scalar(instruction: DecodedInstruction) -> RegisterUse:
-    name, number = instruction.name, int(instruction.modifiers.get("simm16", 0))
-    execs = any(one.file == "exec" and one.count == 2 for one in instruction.destinations)
-    kinds = {"EXEC_64"} if execs else set()
-    if name in DEPENDENCY_WAITS and not number & 0xF000:
-        kinds = {"VA_VDST"}
-    return RegisterUse(frozenset(kinds), 0, name, (), (), False, False, states_given(name, number))
-
-
-def _decoded_matrix(instruction: DecodedInstruction, entry: Entry) -> RegisterUse:
-    known = entry.instruction(instruction.name)
-    # Of a sparse instruction the sources end with C, which is D.
-    roles = ("A", "B", "index", "C") if known.sparse else ("A", "B", "C", "scale", "scale")
-    reads = tuple((role, span) for role, one in zip(roles, instruction.sources) for span in _span(one))
-    kinds, passes = _length(known, {name: str(value) for name, value in instruction.modifiers.items()})
-    writes = tuple(span for one in instruction.destinations for span in _span(one))
-    return RegisterUse(kinds, passes, known.name, writes, reads, False, True, 1)
+        return _scales(name, (spans for _, spans, _ in operands), entry)
+    one, form = operation_of(name, entry.architecture.name), form_of_row(row)
+    if not row.flags.isdisjoint(("salu", "smem")):
+        number = int(modifiers.get("simm16", 0))
+        waits = name in DEPENDENCY_WAITS and not number & 0xF000
+        hardware = number & 63 if "hwreg" in row.flags else -1
+        return _scalar(name, one, form, operands, states_given(name, number), waits, hardware)
+    given = _Given(
+        form.lanes_kept, bool(modifiers.get("gds")),
+        any(getattr(source, "file", "") == "lds_direct" for source in instruction.sources),
+        int(modifiers.get("op_sel", 0)), modifiers.get("dst_sel", DWORD) != DWORD,
+    )  # fmt: skip
+    return _vector(name, one, form, operands, given, entry)
 
 
 def _accessed(instruction: DecodedInstruction) -> Iterator[tuple[str, object]]:
@@ -553,7 +535,7 @@ def _accessed(instruction: DecodedInstruction) -> Iterator[tuple[str, object]]:
             yield ("rw" if access == "w" and kept else access), next(destinations if use.destination else sources)
 
 
-def _span(operand: object) -> tuple[RegisterRange, ...]:
+def _span(operand: object) -> Spans:
     """The vector registers of an operand; none of others."""
     if not isinstance(operand, RegisterOperand) or operand.file not in ("v", "a"):
         return ()
@@ -561,12 +543,11 @@ def _span(operand: object) -> tuple[RegisterRange, ...]:
     return (RegisterRange(operand.file, operand.index, operand.count, half),)
 
 
-def _scalar_span(operand: object) -> tuple[RegisterRange, ...]:
-    """The SGPRs of an operand; none of others."""
-    first = {"s": 0, "vcc": VCC, "m0": M0}.get(operand.file) if isinstance(operand, RegisterOperand) else None
-    if first is None or not isinstance(operand, RegisterOperand):
+def _scalar_span(operand: object) -> Spans:
+    """The SGPRs of an operand, EXEC among them; none of others."""
+    if not isinstance(operand, RegisterOperand) or operand.file not in _SCALAR_FILES:
         return ()
-    return (RegisterRange("s", first + operand.index, operand.count),)
+    return (RegisterRange("s", _SCALAR_FILES[operand.file] + operand.index, operand.count),)
 
 
 def states_given(name: str, number: int) -> int:
@@ -586,19 +567,6 @@ def _nop_states(name: str, statement: Statement) -> int:
     return states_given(name, number)
 
 
-def _scalar_kinds(name: str, statement: Statement, arch: str) -> frozenset[str]:
-    if name in DEPENDENCY_WAITS and _waits_for_results(statement):
-        return frozenset({"VA_VDST"})
-    one = operation_of(name, arch)
-    first = statement.operands[0].lower() if statement.operands else ""
-    writes_exec = first == "exec"
-    for form in one.forms if one is not None else ():
-        written = form.operands and "w" in form.operands[0].access
-        wide = bool(form.operands) and form.operands[0].kind.endswith("2")
-        writes_exec = (bool(written) and first == "exec") or ("exec" in form.writes and wide)
-    return frozenset({"EXEC_64"} if writes_exec else ())
-
-
 def _waits_for_results(statement: Statement) -> bool:
     """Whether s_waitcnt_depctr waits until va_vdst is 0. A number that is not known is taken to."""
     text = " ".join([*statement.operands, *statement.modifiers])
@@ -612,14 +580,12 @@ def _waits_for_results(statement: Statement) -> bool:
         return True
 
 
-def _wait_vdst(statement: Statement) -> frozenset[str]:
-    """The kinds of an LDS_DIRECT instruction that does not wait for all VALU results; left out, wait_vdst is 0."""
-    value = next((statement.modifiers[name] for name in WAIT_VDST if name in statement.modifiers), "0")
+def _wait_vdst(flags: Mapping[str, str]) -> int:
+    """How many VALU results an LDS_DIRECT instruction does not wait for; left out, it is 0."""
     try:
-        count = integer(value) & 15
+        return integer(next((flags[name] for name in WAIT_VDST if name in flags), "0")) & 15
     except Error:
-        count = 0
-    return frozenset({"WAIT_VDST", f"WAIT_VDST_{count}"} if count else ())
+        return 0
 
 
 @lru_cache(maxsize=16384)
