@@ -15,7 +15,7 @@ from mmacalc.asm.assembler import problems
 from mmacalc.asm.forms import forms
 from mmacalc.asm.targets import target
 from mmacalc.cli import answer
-from mmacalc.hazards.lint import OTHER_NAMES
+from mmacalc.hazards.register_use import OTHER_NAMES
 
 FOUR_FAULTS = "v_mfma_f32_32x32x8f16 v[1:16], v[21:22], v[22:25], v[3:18]"
 

@@ -339,8 +339,19 @@ def test_no_text_is_too_much_for_the_reader(text):
         assert lines_of(f"{text}\n{MFMA}\n{READ}\n")[-1] == (text.count("\n") + 3, 11)
 
 
-def test_unknown_mnemonics_are_read_by_the_general_rule():
-    assert lines_of(f"{MFMA}\nv_brand_new_b32 v30, v0") == [(2, 11), (2, 0)]
+def test_of_an_unknown_mnemonic_it_is_said_that_it_is_unknown_and_no_hazard():
+    for line in ("v_brand_new_b32 v30, v0", "v_brand_new_b32_dpp v0, v1 quad_perm:[0,1,2,3]", "ds_new_b32 v30, v0"):
+        load = "global_load_dword v30, v[2:3], off"
+        listing = f"{MFMA}\nv_cmpx_eq_u32_e32 vcc, v40, v41\n{line}\ns_nop 15\n{load}\n{line}\n{MFMA}"
+        first, second = report_of(listing, "gfx942").findings
+        assert [(one.line, one.kind) for one in (first, second)] == [(3, "invalid"), (6, "invalid")]
+        assert f"unknown instruction '{line.split()[0]}'" in first.message
+        with pytest.raises(mmacalc.Error, match=f"unknown AMD instruction '{line.split()[0]}'"):
+            mmacalc.wait_states(MFMA, line, "gfx942")
+    assert lines_of(f"{MFMA}\nv_brand_new_b32 v30, v0\n{READ}") == [(2, 0), (3, 10)]
+
+
+def test_macros_are_not_read_but_instructions_behind_an_underscore_are():
     assert lines_of(f"{MFMA}\n_v_add_co_u32 v30, vcc, v0, v1") == [(2, 11)]
     assert lines_of(f"{MFMA}\nFOO_MACRO v30, v0") == []
 

@@ -42,7 +42,7 @@ from .forwarding import Forwarding
 from .memory_waits import TooManyPaths, has_counters, missing_waits, repaired
 from .pending import PendingHazards, Repair, basic_blocks, decoded_blocks
 from .recognizer import nop_instructions, recognizer_for
-from .register_use import UNREAD, decoded_use, entry_of, is_matrix, register_use
+from .register_use import UNREAD, decoded_use, entry_of, is_known, is_matrix, register_use
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from .register_use import RegisterUse
 
 __all__ = [
-    "OTHER_NAMES", "Finding", "LintReport", "MissingStates", "RequiredWait", "WaitsReport", "lint", "missing_states",
+    "Finding", "LintReport", "MissingStates", "RequiredWait", "WaitsReport", "lint", "missing_states",
     "required_waits",
 ]  # fmt: skip
 
@@ -174,11 +174,9 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     unnamed = _unnamed(statements)
     unjudged = unnamed or _expert(statements)
     assembles = bool(entry.architecture.assembly)
-    findings = list(_invalid(listing, arch)) if assembles else []
-    for at in [at for at, found in findings if found.message.startswith(UNKNOWN)]:
-        uses[at] = UNREAD._replace(name=statements[at].mnemonic)  # what it touches is not known either
-    if not unjudged:
-        findings = [*_missing_states(statements, uses, blocks, recognizer), *findings]
+    findings = [] if unjudged else list(_missing_states(statements, uses, blocks, recognizer))
+    if assembles:
+        findings += _invalid(listing, arch)
     unfollowed = unnamed or "the target's counters are not known"
     if assembles and not unnamed and has_counters(compiled := target(arch).name):
         try:
@@ -434,20 +432,6 @@ def _finding(
 
 _OPEN = re.compile(r"\[(?=[^][]*\])[^][]*?(?<![\w.])[A-Za-z_.$@]|\\\w|[%$]\d", re.ASCII)
 _SUFFIXES = re.compile(r"(_e64_dpp|_e32|_e64|_dpp|_sdwa)$")
-# Of the names in LLVM 22.1.8's assembler those that the tables lack and that a target from gfx908 to gfx1251 knows:
-# older spellings, and what the decoder leaves out.
-OTHER_NAMES = """
-    buffer_atomic_csub buffer_atomic_fcmpswap buffer_atomic_fmax buffer_atomic_fmin ds_add_gs_reg_rtn
-    ds_direct_load ds_gws_barrier ds_gws_init ds_gws_sema_br ds_gws_sema_p ds_gws_sema_release_all ds_gws_sema_v
-    ds_ordered_count ds_param_load ds_sub_gs_reg_rtn flat_atomic_fcmpswap flat_atomic_fmax flat_atomic_fmin
-    global_atomic_csub global_atomic_fcmpswap global_atomic_fmax global_atomic_fmin global_load_dword_addtid
-    global_store_dword_addtid lds_direct_load lds_param_load s_andn1_saveexec_b32 s_andn1_wrexec_b32
-    s_andn2_saveexec_b32 s_andn2_wrexec_b32 s_inst_prefetch s_max_f16 s_max_f32 s_min_f16 s_min_f32
-    s_orn1_saveexec_b32 s_orn2_saveexec_b32 tensor_save tensor_stop v_fma_legacy_f32 v_fmac_legacy_f32
-    v_mul_lo_i32
-    """
-_UNTABLED = ("image_", "tbuffer_", "exp", "export", "v_interp_", "v_dual_", "v_illegal")
-"""Beginnings of names of which the tables do not have all: graphics, halves of pairs."""
 
 
 def invalid_lines(listing: Listing, arch: str) -> Iterator[tuple[int, str]]:
@@ -504,19 +488,12 @@ def _faults(statement: Statement, text: str, listing: Listing, targets: list[Tar
     return () if () in found else found[0]
 
 
-UNKNOWN = "unknown instruction"
-"""How the message begins for a name that no target has."""
-
-
 def _unknown(mnemonic: str, listing: Listing) -> tuple[str, ...]:
     """The message for a name that no target has; none where one has it, or it is a macro."""
     name = _SUFFIXES.sub("", mnemonic)
-    if not name.startswith(AMD_MNEMONICS) or name.startswith(_UNTABLED) or mnemonic in listing.macros:
+    if not name.startswith(AMD_MNEMONICS) or mnemonic in listing.macros or is_known(name):
         return ()
-    known = instruction_names()
-    if name in known or name in OTHER_NAMES.split():
-        return ()
-    return (f"{UNKNOWN} '{mnemonic}'.{did_you_mean(name, known)}",)
+    return (f"unknown instruction '{mnemonic}'.{did_you_mean(name, instruction_names())}",)
 
 
 # --- decoded code ---

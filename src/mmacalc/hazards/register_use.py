@@ -17,7 +17,7 @@ from ..asm.operations import form_of_row, operation
 from ..asm.reader import AMD_MNEMONICS, LAST_REGISTER, MATRIX, Statement, vector_registers
 from ..asm.registers import RegisterRange
 from ..asm.rows import Row
-from ..asm.tables import FAMILY_OF, flags_of
+from ..asm.tables import FAMILY_OF, flags_of, instruction_names
 from ..asm.tokens import integer
 from ..asm.written import style_value
 from ..base.checks import whole
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     """How an operand is accessed, and the vector registers and SGPRs that it names."""
 
 __all__ = [
-    "UNREAD", "RegisterUse", "accesses", "decoded_use", "entry_of", "is_matrix", "operation_of", "register_use",
-    "states_given", "untabled",
+    "OTHER_NAMES", "UNREAD", "RegisterUse", "accesses", "decoded_use", "entry_of", "is_known", "is_matrix",
+    "operation_of", "register_use", "states_given", "untabled",
 ]  # fmt: skip
 
 # v_mfma_ld_scale_b32 and its like: the first half of a scaled instruction, which only reads the scales.
@@ -75,6 +75,20 @@ UNTABLED = {
     "v_accvgpr_write": Untabled(frozenset(("ACC_WRITE", "VALU"))),
     "v_": Untabled(frozenset(("VALU",))),
 }
+# Of the names in LLVM 22.1.8's assembler those that the tables lack and that a target from gfx908 to gfx1251 knows:
+# older spellings, and what the decoder leaves out.
+OTHER_NAMES = """
+    buffer_atomic_csub buffer_atomic_fcmpswap buffer_atomic_fmax buffer_atomic_fmin ds_add_gs_reg_rtn
+    ds_direct_load ds_gws_barrier ds_gws_init ds_gws_sema_br ds_gws_sema_p ds_gws_sema_release_all ds_gws_sema_v
+    ds_ordered_count ds_param_load ds_sub_gs_reg_rtn flat_atomic_fcmpswap flat_atomic_fmax flat_atomic_fmin
+    global_atomic_csub global_atomic_fcmpswap global_atomic_fmax global_atomic_fmin global_load_dword_addtid
+    global_store_dword_addtid lds_direct_load lds_param_load s_andn1_saveexec_b32 s_andn1_wrexec_b32
+    s_andn2_saveexec_b32 s_andn2_wrexec_b32 s_inst_prefetch s_max_f16 s_max_f32 s_min_f16 s_min_f32
+    s_orn1_saveexec_b32 s_orn2_saveexec_b32 tensor_save tensor_stop v_fma_legacy_f32 v_fmac_legacy_f32
+    v_mul_lo_i32
+    """
+# Beginnings of names of which the tables do not have all: graphics, halves of pairs, what the catalog has.
+OTHERS = ("image_", "tbuffer_", "exp", "v_interp_", "v_dual_", "v_illegal", "v_accvgpr_", *MATRIX)
 # The kinds that flags of the record are to the rules.
 FLAG_KINDS = {
     "dot": "DOT", "trans": "TRANS", "lane_select": "LANE LANE_SELECT", "read_lane": "LANE READ_LANE",
@@ -142,7 +156,7 @@ class RegisterUse(TupleRecord):
 
 
 UNREAD = RegisterUse(frozenset({"VALU"}), 0, "", (), (), False, True, 1)
-"""A matrix instruction that cannot be read."""
+"""An instruction that cannot be read: a matrix instruction with wrong operands, or one that no target has."""
 
 
 def entry_of(arch: str) -> Entry:
@@ -161,17 +175,26 @@ def is_matrix(name: str) -> bool:
     return name.startswith(MATRIX) and SCALE_PREFIX not in name
 
 
+def is_known(name: str) -> bool:
+    """Whether a target has an instruction of this name, without suffix. What another does, or a macro, is not known.
+
+    >>> is_known("v_add_f32"), is_known("image_load"), is_known("v_foo_b32")
+    (True, True, False)
+    """
+    return bool(flags_of(name)) or name in OTHER_NAMES.split() or name.startswith(OTHERS)
+
+
 def register_use(statement: Statement, entry: Entry, strict: bool = False) -> RegisterUse:
     """What a statement does on an architecture.
 
     Args:
         statement: from `mmacalc.asm.reader`.
         entry: the catalog entry of the architecture.
-        strict: refuse mnemonics of no known family instead of reading them by the general rule.
+        strict: refuse what no target has; else it gives a wait state, and touches nothing.
 
     Raises:
-        Error: a matrix instruction that the architecture lacks or with too few operands; when strict also a
-            mnemonic of no known family.
+        Error: a matrix instruction that the architecture lacks or with too few operands; when strict also an unknown
+            mnemonic.
     """
     name = _bare(statement.mnemonic)
     if is_matrix(name):
@@ -180,10 +203,18 @@ def register_use(statement: Statement, entry: Entry, strict: bool = False) -> Re
         return _scales(name, map(vector_registers, statement.operands), entry)
     if statement.second is not None:
         return _dual(statement, entry)
-    if strict and not name.startswith(KNOWN):
-        hint = did_you_mean(name, entry.names)
-        raise Error(f"unknown AMD instruction '{statement.mnemonic}'.{hint} Mnemonics begin with v_, s_, "
-                    "ds_, buffer_, global_, flat_, scratch_, image_ or exp")  # fmt: skip
+    if not is_known(name):
+        if strict:
+            hint = did_you_mean(name, {*instruction_names(), *entry.names})
+            begins = (
+                ""
+                if name.startswith(KNOWN)
+                else " Mnemonics begin with v_, s_, ds_, buffer_, global_, flat_, scratch_, image_ or exp"
+            )
+            raise Error(f"unknown AMD instruction '{statement.mnemonic}'.{hint}{begins}")
+        vector = name.startswith("v_")
+        kinds = UNREAD.kinds if vector else frozenset()
+        return UNREAD._replace(kinds=kinds, name=name, valu=vector, states=int(name.startswith(KNOWN)))
     if strict:
         _check_operands(statement)
     return _written(name, statement, entry)
@@ -634,8 +665,8 @@ _ODD = set("13579bdf")  # the last digit of a number whose bit 0 says that an at
 def accesses(statement: Statement, arch: str) -> tuple[str, ...]:
     """How a statement accesses each of its operands, in the order of the text: "r", "w", or "rw".
 
-    The operand that DPP's masks or SDWA's dst_unused keep in part is "rw". An instruction that no table has is read by
-    the general rule: the first operand is written, the others are read.
+    The operand that DPP's masks or SDWA's dst_unused keep in part is "rw". An instruction that the tables leave out is
+    read by the general rule: the first operand is written, the others are read. Of an unknown one nothing is known.
 
     >>> from mmacalc.asm.reader import read_line
     >>> accesses(read_line("global_atomic_add v1, v2, v3, s[0:1] glc"), "gfx90a")
@@ -645,6 +676,8 @@ def accesses(statement: Statement, arch: str) -> tuple[str, ...]:
     one = operation_of(name, arch)
     if SCALE_PREFIX in name:
         return ("r",) * count
+    if not is_known(name):
+        return ("",) * count
     if one is None or not one.forms:
         stored = name.startswith(("exp", "ds_gws_")) or any(word in name for word in ("_store", "_atomic", "tensor_"))
         return (*("r" if stored else "w",), *["r"] * (count - 1))[:count]
