@@ -134,7 +134,8 @@ def test_the_flags_that_readers_ask_for_are_flags_of_records():
     asked = {"branch", "barrier", "call", "packed", "salu", "valu", "atomic", "asynccnt", "dot", "trans",
              "lane_select", "read_lane", "div_fmas", "fma64", "permlane_swap", "relative", "byte_sel", "byte_sel_dst",
              "scale_sel", "swizzle", "from_lds", "message", "lane_mask", "one_scalar", "signed_literal", "invalidate",
-             "write_back", "prefetch", "waits_xcnt", "by_m0", "part", "byte", "hwreg", "from_trap"}  # fmt: skip
+             "write_back", "prefetch", "waits_xcnt", "by_m0", "part", "byte", "hwreg", "from_trap",
+             "sets_vskip"}  # fmt: skip
     assert asked <= known
     assert "barrier" in flags_of("s_rfe_b64")
 

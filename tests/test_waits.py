@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 import mmacalc
 from mmacalc import lint as report_of
+from mmacalc.asm.decoder import decode
 from mmacalc.asm.reader import read_line, read_listing, vector_registers
 from mmacalc.cli import answer
-from mmacalc.hazards.lint import required_waits
+from mmacalc.hazards.lint import missing_states, required_waits
 from mmacalc.hazards.recognizer import DEPENDENCIES, HazardRecognizer, recognizer_for
 from mmacalc.hazards.register_use import entry_of, register_use
 from mmacalc.hazards.tables import RULES, TABLES
@@ -187,6 +188,56 @@ def test_the_64_bit_wmma_of_gfx1251_waits_as_llvm_24_does():
     assert mmacalc.wait_states(first, "v_mov_b32 v40, v0", "gfx1251").states == 0
     second = first.replace("v[16:19]", "v[0:3]").replace("v[0:15]", "v[64:79]")
     assert mmacalc.wait_states(first, second, "gfx1251").states == 1
+
+
+# Table 11 of the guides, section 4.5, where LLVM has no rule: first, second, states.
+TABLE_11 = [
+    ("s_setvskip 1, 0", "s_getreg_b32 s0, hwreg(HW_REG_MODE)", 2),
+    ("s_setvskip 1, 0", "s_getreg_b32 s0, hwreg(HW_REG_STATUS)", 0),
+    ("s_setvskip 1, 0", "v_mov_b32 v0, v1", 0),
+    *(
+        (f"s_setreg_imm32_b32 {field}, 1", second, states)
+        for field, states in (
+            ("hwreg(HW_REG_MODE, 28, 1)", 2), ("hwreg(HW_REG_MODE)", 2), ("0xf801", 2), ("hwreg(1, 29, 3)", 0),
+            ("hwreg(HW_REG_MODE, 0, 28)", 0), ("hwreg(HW_REG_STATUS)", 0), ("hwreg(HW_REG_MODE, 20, 9)", 2),
+        )
+        for second in (
+            "v_mov_b32 v0, v1", "ds_read_b32 v0, v1", "global_store_dword v[0:1], v2, off",
+            "v_mfma_f32_4x4x4f16 a[0:3], v[2:3], v[4:5], a[0:3]",
+        )
+    ),
+    ("v_cmp_eq_u32_e32 vcc, v0, v1", "v_mov_b32 v2, src_vccz", 5),
+    ("v_add_co_u32_e32 v0, vcc, v1, v2", "v_mov_b32 v2, src_vccz", 5),
+    ("v_cmp_eq_u32_e64 s[0:1], v0, v1", "v_mov_b32 v2, src_vccz", 0),
+    ("v_cmp_eq_u32_e32 vcc, v0, v1", "v_mov_b32 v2, src_execz", 0),
+    ("v_cmpx_eq_u32_e64 s[0:1], v0, v1", "v_mov_b32 v2, src_execz", 5),
+    ("s_mov_b64 vcc, s[0:1]", "v_mov_b32 v2, src_vccz", 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["gfx908", "gfx90a", "gfx942", "gfx950"])
+def test_what_only_the_isa_guides_have_is_asked_for_of_lines_and_of_code(target):
+    for first, second, states in TABLE_11:
+        if target != "gfx908" and "a[0:3]" in second:
+            second = second.replace("4x4x4f16", "4x4x4_16b_f16") if target != "gfx90a" else second
+        wait = mmacalc.wait_states(first, second, target)
+        assert (wait.states, wait.llvm) == (states, 0), (first, second)
+        assert "Table 11" in wait.rule or not states
+        assert wait.guide == states or not states
+        assert lines_of(f"{first}\n{second}", target) == ([(2, states)] if states else [])
+        code = mmacalc.assemble(f"{first}\n{second}", target)
+        assert [one.missing for one in missing_states(list(decode(code, target)), target)] == [states] * bool(states)
+    constant = mmacalc.wait_states("v_cmpx_eq_u32_e64 s[0:1], v0, v1", "v_mov_b32 v2, exec_lo", target)
+    assert constant.states == (2 if target in ("gfx942", "gfx950") else 0)
+
+
+def test_clauses_of_loads_are_named_as_unchecked_where_the_target_may_issue_them_again():
+    load = "global_load_dwordx2 v[0:1], v[0:1], off\n"
+    for text, arch, named in (
+        (load, "gfx90a:xnack+", True), (load, "gfx90a:sramecc+:xnack+", True), (load, "gfx90a:xnack-", False),
+        (load, "gfx90a", False), (f'.amdgcn_target "amdgcn-amd-amdhsa--gfx90a:xnack+"\n{load}', None, True),
+    ):  # fmt: skip
+        assert any("XNACK" in clause for clause in report_of(text, arch).unchecked) is named
 
 
 def test_every_row_is_well_formed():

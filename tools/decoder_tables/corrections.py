@@ -110,6 +110,7 @@ FLAGS = (
     ),
     Flag("hwreg", ("s_getreg_b32", "s_setreg_b32", "s_setreg_imm32_b32"), "SIMM16 is a hardware register: isSSetReg"),
     Flag("from_trap", ("s_rfe_b64",), "TRAPSTS must have been set before: checkRFEHazards"),
+    Flag("sets_vskip", ("s_setvskip",), "it writes MODE.VSKIP (CDNA4 ISA guide, section 4.5)"),
     Flag("swizzle", ("ds_swizzle_b32",), "OFFSET is a pattern of lanes"),
     Flag(
         "from_lds", (

@@ -21,7 +21,7 @@ Flags are LLVM 22.1.8's, in lower case (MCInstrDesc.h and SIDefines.h, namespace
 - double_rounding: MODE's rounding of f64 and f16 decides, not that of f32.
 
 Those that LLVM asks opcodes for, or that its printer knows, are in tools/decoder_tables/corrections.py, each with its
-reason: permlane_swap, lane_select, read_lane, div_fmas, fma64, relative, byte_sel, byte_sel_dst, scale_sel.
+reason: permlane_swap, sets_vskip, lane_select, read_lane, div_fmas, fma64, relative, byte_sel, byte_sel_dst, scale_sel.
 """
 
 from __future__ import annotations

@@ -17,8 +17,9 @@ lines. Lines whose registers depend on symbols without a value, macro arguments 
 not checked.
 
 Before gfx10 all hazards are looked at for which LLVM inserts s_nop, those of DPP, lanes, SGPRs, VCC, EXEC, M0, hardware
-registers, results that fill a part of a register and data of stores among them; not where LLVM breaks a clause of loads
-because it may be issued again (XNACK). Not looked at are the bytes of LDS that waves share, and from gfx10 on hazards
+registers, results that fill a part of a register and data of stores among them, and those that only ISA guides have:
+VCCZ, EXECZ and EXEC as data, MODE.VSKIP. Not where LLVM breaks a clause of loads because it may be issued again, which
+`unchecked` says for targets with XNACK. Not looked at are the bytes of LDS that waves share, and from gfx10 on hazards
 without a matrix or dot instruction, except on gfx11 and gfx12 those of transcendental results (gfx1100 to
 gfx1103), of registers written around a write of EXEC (gfx11 in wave64, which is known by scalar instructions that write
 exec, not exec_lo) and of lds_direct_load.
@@ -65,6 +66,7 @@ NOTHING = "the text has no AMD instruction: none of its lines begins with v_, s_
 _SYMBOL = re.compile(r"(?!(?:[.$]|L\d|\d))")  # a label that is no jump target within a function
 SCHED_MODE = "HW_REG_WAVE_SCHED_MODE"
 """The hardware register whose value 2 is expert scheduling (gfx12)."""
+_XNACK = re.compile(r"gfx[\w-]+(?::\w+[+-])*:xnack\+", re.ASCII)
 _EXPERT = re.compile(rf"\S+\s+hwreg\(\s*(?:{SCHED_MODE}|26)\b")
 
 
@@ -159,7 +161,7 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     >>> finding.line, finding.wait.states, finding.missing, finding.nops
     (4, 5, 3, ('s_nop 2',))
     """
-    listing = read_listing(text)
+    listing, given = read_listing(text), arch or ""
     statements = listing.statements
     if not any(one.mnemonic.startswith(AMD_MNEMONICS) for one in statements):
         if arch is not None:
@@ -190,7 +192,7 @@ def lint(text: str, arch: str | None = None) -> LintReport:
         tuple(finding._replace(column=_column(written[finding.line - 1], finding.text)) for _, finding in ordered),
         entry.architecture.name,
         *counts,
-        tuple(_unchecked(listing, assembles, unfollowed, unjudged, recognizer.unit)),
+        (*_unchecked(listing, assembles, unfollowed, unjudged, recognizer.unit), *_reissued(text, given)),
     )
 
 
@@ -368,6 +370,13 @@ def _unchecked(listing: Listing, assembles: bool, unfollowed: str, unjudged: str
     yield "bytes of LDS that waves share"
     if counted != "s_nop":
         yield "wait states without a matrix instruction"
+
+
+def _reissued(text: str, arch: str) -> Iterator[str]:
+    """What is not looked at where loads may be issued again, by the target that the text or the caller names: a load of
+    a clause must not overwrite an address of the clause (LLVM 22.1.8, checkSoftClauseHazards)."""
+    if _XNACK.search(arch) or _XNACK.search(text):
+        yield "clauses of loads that may be issued again (XNACK)"
 
 
 def _repairs(pending: PendingHazards, ages: Ages) -> dict[int, Repair]:

@@ -16,7 +16,7 @@ from ..base.checks import arguments_checked
 from ..base.errors import Error
 from ..base.records import Cache, TupleRecord, json_keys
 from .register_use import MOST_NOP, RegisterUse, entry_of, register_use
-from .tables import FORWARDING, LATER, NEVER, REPORTED, REPORTS, RULES, TABLES, Expiry, ForwardingRule, HazardTable
+from .tables import FORWARDING, FURTHER, NEVER, RULES, TABLES, Expiry, ForwardingRule, HazardTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class WaitStates(TupleRecord):
     22.1.8 inserts. guide: what the ISA guide asks for, None where no guide is at hand. unit: "s_nop" where any
     instruction between the two counts as one state and s_nop N as N + 1; "v_nop" where only VALU instructions do.
     registers: those that the rule is about. sources: every source's `SourceAnswer`; one whose provenance is
-    "unconfirmed" does not decide, and reports of what LLVM lacks are there only where they have a row. architecture:
+    "unconfirmed" does not decide, and what LLVM lacks is there only where it has a row. architecture:
     the canonical name of the one asked about; "" within a `LintReport`, which has it. expiry: what ends the hazard
     however few the states are, such as s_waitcnt_depctr.
     """
@@ -163,7 +163,8 @@ def specific_kind(use: RegisterUse) -> str:
         if kind in use.kinds:
             return kind
     named = use.kinds & {"ACC_READ", "ACC_WRITE", "FMA64", "MEM", "EXP", "PERMLANE_SWAP", "LDS_DIRECT", "PART",
-                         "SETREG", "GETREG", "RFE", "M0_WRITE", "M0_READ"}  # fmt: skip
+                         "SETREG", "GETREG", "RFE", "M0_WRITE", "M0_READ", "SETVSKIP", "VCCZ_SOURCE", "EXECZ_SOURCE",
+                         "EXEC_SOURCE"}  # fmt: skip
     return use.name if named else min(use.kinds, default=use.name)
 
 
@@ -233,7 +234,7 @@ class HazardRecognizer:
     def __init__(self, name: str) -> None:
         llvm, guide, self.unit = RULES[name]
         self.forwarding = FORWARDING.get(name)
-        self.sources = [_Source(TABLES[table]) for table in (llvm, guide, REPORTED.get(name)) if table]
+        self.sources = [_Source(TABLES[table]) for table in (llvm, guide, FURTHER.get(name)) if table]
         numbers = (row.states for source in self.sources for row in source.rows)
         self._rows: dict[tuple[object, ...], tuple[tuple[int, Test, frozenset[str], Expiry], ...]] = {}
         self._reaches: dict[tuple[object, ...], tuple[Reach, ...]] = {}
@@ -309,22 +310,22 @@ class HazardRecognizer:
         expiry: Expiry | None = None,
     ) -> WaitStates:
         """The wait states needed between two instructions, with their reasons; arguments as for `states`."""
-        answers, expiries = [], []
+        answers, expiries, guides = [], [], []
         for source in self.sources:
             states, row, registers = source.answer(first, second, between, expiry)
-            if row is None and source.table.source == REPORTS:
+            if row is None and source.table.partial:
                 continue
             expiries.append(row.expiry if row else NEVER)
             rule = row.sentence(first, second, registers) if row and registers else ""
             place = f"{source.table.source}, {row.place}" if row else source.table.source
             about = registers if registers != NO_REGISTERS else None
             answers.append(SourceAnswer(states, rule, place, source.table.provenance, about))
+            guides += [states] if source.table.guide and source.trusted else []
         trusted = [each for each in answers if each.provenance != "unconfirmed"]
         # On a tie the last, which is the ISA guide: it is the hardware's own document.
         best = max(reversed(trusted), key=lambda each: (each.states, bool(each.rule)))
         rule = f"{best.rule}: {best.place}" if best.rule else NO_RULE
-        guided = len(trusted) > 1 and self.sources[1].table.source not in (LATER, REPORTS)
-        guide = trusted[1].states if guided else None
+        guide = max(guides, default=None)
         registers_text = str(best.registers or "")
         ends = expiries[answers.index(best)]
         return WaitStates(
@@ -517,6 +518,8 @@ DEPENDENCIES = {
         "part write": (_write, _D, "writes a part of {d}, then {second} writes {r}"),
         "M0": (_scalar("M0"), _S, "writes m0, then {second} reads it"),
         "hwreg": (_scalar("hwreg"), _S, "sets a hardware register, then {second} names the same"),
+        "VCCZ": (_scalar("vccz"), _S, "writes {r}, then {second} reads vccz as data"),
+        "VSKIP": (lambda first, second: NO_REGISTERS, (), "sets MODE.VSKIP, then {second} runs or is skipped"),
         "scalar read": (_scalar("lane", "scalar", "vcc"), _S, "writes {r}, then {second} reads it"),
         "after": (lambda first, second: NO_REGISTERS, (), "runs, then {second}"),
     }.items()

@@ -103,7 +103,8 @@ _COUNTER = re.compile(r"([a-z_]+)\s*\(([^()]*)\)", re.IGNORECASE)
 MOST_NOP = 16  # s_nop 15 gives 16 wait states (CDNA4 ISA guide, S_NOP: SIMM16[3:0])
 VCC, M0, EXEC = 106, 124, 126  # the numbers of SGPRs (CDNA3 ISA guide, section 4.1)
 _SCALAR_FILES = {"s": 0, "vcc": VCC, "m0": M0, "exec": EXEC}
-TRAPSTS = 3  # the hardware register of exceptions (CDNA3 ISA guide, S_GETREG_B32)
+MODE, TRAPSTS = 1, 3  # hardware registers (CDNA3 ISA guide, S_GETREG_B32)
+VSKIP = 28  # the bit of MODE (CDNA3 ISA guide, section 3.5)
 _SCALARS = re.compile(
     r"(?<![\w.])(?:s(\d{1,3})|s\[(\d{1,3})(?::(\d{1,3}))?\]|((?:vcc|exec)(?:_lo|_hi)?|m0))(?![\w\[])", re.ASCII
 )
@@ -112,7 +113,8 @@ _NAMED = {
     for name, first in (("vcc", VCC), ("exec", EXEC))
     for part in ("", "_lo", "_hi")
 } | {"m0": RegisterRange("s", M0, 1)}
-_HARDWARE = re.compile(r"\bhwreg\s*\(\s*(\w+)", re.ASCII)
+_HARDWARE = re.compile(r"\bhwreg\s*\([^()]*\)", re.ASCII)
+_SOURCE = re.compile(r"\b(?:src_)?(vccz|execz|lds_direct)\b", re.ASCII)
 _REGISTER_LIKE = re.compile(r"[-|]*(?:v|a|acc)[\d\[]", re.IGNORECASE)
 
 
@@ -125,8 +127,8 @@ class RegisterUse(TupleRecord):
     (more than 64 bits that are stored), other. execs: writes EXEC.
     valu: issues as a VALU instruction. states: the wait states that it provides: 1; for s_nop N, N + 1; for other words
     (macros), 0. scalars_written, scalars_read: SGPRs (VCC and M0 by their numbers) of a vector instruction, role one of
-    lane (the lane select of v_readlane and v_writelane), vcc (of v_div_fmas), M0 (where it must have been written), or
-    scalar; of a scalar one M0, and hardware registers, of the file "hwreg".
+    lane (the lane select of v_readlane and v_writelane), vcc (of v_div_fmas), vccz (as data), M0 (where it must have
+    been written), or scalar; of a scalar one M0, and hardware registers, of the file "hwreg".
     """
 
     kinds: frozenset[str]
@@ -319,13 +321,13 @@ def _both(halves: list[RegisterUse]) -> RegisterUse:
 class _Given(TupleRecord):
     """What the modifiers and single operands of a vector instruction say.
 
-    dpp, gds: whether it has them. direct: whether a source is lds_direct. op_sel: as a mask, bit 3 the destination's.
-    select: whether SDWA's dst_sel chooses a part. unwaited: wait_vdst of a load by LDS_DIRECT.
+    dpp, gds: whether it has them. sources: those of vccz, execz and lds_direct that it reads. op_sel: as a mask, bit 3
+    the destination's. select: whether SDWA's dst_sel chooses a part. unwaited: wait_vdst of a load by LDS_DIRECT.
     """
 
     dpp: bool
     gds: bool
-    direct: bool
+    sources: frozenset[str]
     op_sel: int = 0
     select: bool = False
     unwaited: int = 0
@@ -341,7 +343,7 @@ def _written(name: str, statement: Statement, entry: Entry) -> RegisterUse:
         waits = name in DEPENDENCY_WAITS and _waits_for_results(statement)
         return _scalar(name, one, form, operands, states, waits, _hardware(one, form, statement, arch))
     given = _Given(
-        _dpp(flags), "gds" in flags, any("lds_direct" in text.lower() for text in statement.operands),
+        _dpp(flags), "gds" in flags, frozenset(_SOURCE.findall(" ".join(statement.operands).lower())),
         _op_sel(form, flags.get("op_sel", "")), flags.get("dst_sel", "dword").lower() != "dword", _wait_vdst(flags),
     )  # fmt: skip
     return _vector(name, one, form, operands, given, entry)._replace(states=int(name.startswith(KNOWN)))
@@ -355,10 +357,10 @@ def _vector(
     kinds = _kinds(name, entry.architecture.name) | ({"DPP"} if given.dpp else set())
     if "LDS_DIRECT" in kinds and given.unwaited:
         kinds |= {"WAIT_VDST", f"WAIT_VDST_{given.unwaited}"}
-    if given.direct or _reads_m0(one, form, given.gds):
+    if "lds_direct" in given.sources or _reads_m0(one, form, given.gds):
         kinds |= _m0_kinds(one)
-    if one is not None and form is not None and entry.architecture.family.blocks and _keeps_part(one, form, given):
-        kinds |= {"PART"}
+    if entry.architecture.family.blocks:
+        kinds |= _kinds_of_gfx9(one, form, operands, given)
     roles = ("C", "A", "B", "C") if "DOT" in kinds else ()  # the accumulator of three operands is the destination
     stored = _stored(name, one, form, operands)
     reads: list[tuple[str, RegisterRange]] = []
@@ -370,6 +372,16 @@ def _vector(
     execs = form is not None and "exec" in form.writes
     scalars = _scalars(kinds, [(access, spans) for access, _, spans in operands])
     return RegisterUse(kinds, 0, name, writes, tuple(reads), execs, "VALU" in kinds, 1, *scalars)
+
+
+def _kinds_of_gfx9(one: Operation | None, form: Form | None, operands: Sequence[Accessed], given: _Given) -> set[str]:
+    """The kinds that only rules before gfx10 name."""
+    kinds = {f"{name.upper()}_SOURCE" for name in given.sources & {"vccz", "execz"}}
+    if any(span.first >= EXEC for access, _, spans in operands for span in spans if "r" in access):
+        kinds.add("EXEC_SOURCE")
+    if one is not None and form is not None and _keeps_part(one, form, given):
+        kinds.add("PART")
+    return kinds
 
 
 def scalar_registers(operand: str) -> Spans:
@@ -402,8 +414,7 @@ def _scalars(
         for span in spans
         if "r" in access and span.first < EXEC
     ]
-    if "DIV_FMAS" in kinds:
-        reads.append(("vcc", _NAMED["vcc"]))
+    reads += [(role, _NAMED["vcc"]) for kind, role in (("DIV_FMAS", "vcc"), ("VCCZ_SOURCE", "vccz")) if kind in kinds]
     if "M0_READ" in kinds:
         reads.append(("M0", _NAMED["m0"]))
     return tuple(writes), tuple(reads)
@@ -459,13 +470,13 @@ def _op_sel(form: Form | None, text: str) -> int:
 
 
 def _hardware(one: Operation | None, form: Form | None, statement: Statement, arch: str) -> int:
-    """The hardware register that a scalar instruction names; -1 if it names none."""
+    """The part of a hardware register that a scalar instruction names, as SIMM16 has it; -1 if it names none."""
     if one is None or form is None or "hwreg" not in one.flags:
         return -1
     named = _HARDWARE.search(statement.text)
-    texts = [named[1]] if named else [text for use, text in zip(form.operands, statement.operands) if use.number]
+    texts = [named[0]] if named else [text for use, text in zip(form.operands, statement.operands) if use.number]
     with suppress(IndexError, Error):
-        return style_value("hwreg", texts[0], FAMILY_OF[_targets(arch)[0]][0], {}) & 63
+        return style_value("hwreg", texts[0], FAMILY_OF[_targets(arch)[0]][0], {})
     return -1
 
 
@@ -481,8 +492,7 @@ def _scalar(
     """What a scalar instruction does: the wait states that it gives, to EXEC, to M0 and to hardware registers.
 
     Args:
-        waits: whether it waits for the results of VALU instructions. hardware: the hardware register that it names, -1
-            if it names none.
+        waits: whether it waits for the results of VALU instructions. hardware: see `_hardware`.
     """
     kinds, written, read = {"VA_VDST"} if waits else set(), [], []
     first = operands[0][2] if operands and "w" in operands[0][0] else ()
@@ -495,15 +505,20 @@ def _scalar(
     if _reads_m0(one, form, False):
         kinds.add("M0_READ")
         read.append(("M0", _NAMED["m0"]))
+    number, first_bit, bits = hardware & 63, hardware >> 6 & 31, (hardware >> 11 & 31) + 1
     if one is not None and "from_trap" in one.flags:
         kinds.add("RFE")
-        hardware = TRAPSTS
+        read.append(("hwreg", RegisterRange("hwreg", TRAPSTS, 1)))
+    elif one is not None and "sets_vskip" in one.flags:
+        kinds.add("SETVSKIP")
+        written.append(RegisterRange("hwreg", MODE, 1))
     elif hardware >= 0:
         sets = form is not None and not any(operand.destination for operand in form.operands)
         kinds.add("SETREG" if sets else "GETREG")
-        written += [RegisterRange("hwreg", hardware, 1)] * sets
-    if hardware >= 0:
-        read.append(("hwreg", RegisterRange("hwreg", hardware, 1)))
+        if sets and number == MODE and first_bit <= VSKIP < first_bit + bits:
+            kinds.add("VSKIP")
+        written += [RegisterRange("hwreg", number, 1)] * sets
+        read.append(("hwreg", RegisterRange("hwreg", number, 1)))
     return RegisterUse(frozenset(kinds), 0, name, (), (), False, False, states, tuple(written), tuple(read))
 
 
@@ -542,11 +557,11 @@ def _decoded_half(instruction: DecodedInstruction, entry: Entry) -> RegisterUse:
     if not row.flags.isdisjoint(("salu", "smem")):
         number = int(modifiers.get("simm16", 0))
         waits = name in DEPENDENCY_WAITS and not number & 0xF000
-        hardware = number & 63 if "hwreg" in row.flags else -1
+        hardware = number if "hwreg" in row.flags else -1
         return _scalar(name, one, form, operands, states_given(name, number), waits, hardware)
     given = _Given(
         form.lanes_kept, bool(modifiers.get("gds")),
-        any(getattr(source, "file", "") == "lds_direct" for source in instruction.sources),
+        frozenset(getattr(source, "file", "") for source in instruction.sources),
         int(modifiers.get("op_sel", 0)), modifiers.get("dst_sel", DWORD) != DWORD,
     )  # fmt: skip
     return _vector(name, one, form, operands, given, entry)

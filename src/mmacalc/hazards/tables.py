@@ -16,7 +16,9 @@ EXP; WAIT_VDST (lds_direct_load and lds_param_load whose wait_vdst is not 0) and
 VA_VDST (s_waitcnt_depctr with va_vdst(0)); EXEC_64 (a scalar instruction that writes all of EXEC, as in wave64);
 SETREG, GETREG, RFE (s_setreg, s_getreg, s_rfe_b64); M0_WRITE (a scalar instruction that writes M0) and M0_READ (what
 reads it when it is issued: messages, loads to LDS, s_movrels ...); PART (a VALU whose result is moved within its
-register: the upper half by OP_SEL, a byte or word of SDWA); TO_LDS (a load to LDS by a buffer or global instruction).
+register: the upper half by OP_SEL, a byte or word of SDWA); TO_LDS (a load to LDS by a buffer or global instruction);
+VSKIP (s_setreg of MODE.VSKIP), SETVSKIP (s_setvskip); VCCZ_SOURCE, EXECZ_SOURCE, EXEC_SOURCE (a VALU that reads one of
+them as data).
 
 LLVM's numbers are those of LLVM 22.1.8, confirmed by letting llc insert the nops (tests/test_waits_llvm.py).
 Those of LLVM 24.0.0git are what the code generator in the wheel of Triton 3.9.0 inserts (hazards_24.tsv.gz).
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "FORWARDING", "LATER", "LLVM", "NEVER", "REPORTED", "REPORTS", "RULES", "TABLES", "Expiry", "ForwardingRule",
+    "FORWARDING", "FURTHER", "LATER", "LLVM", "NEVER", "REPORTS", "RULES", "TABLES", "Expiry", "ForwardingRule",
     "HazardTable",
 ]  # fmt: skip
 
@@ -72,12 +74,18 @@ class ForwardingRule(TupleRecord):
 
 
 class HazardTable(TupleRecord):
-    """The numbers of one source for one generation."""
+    """The numbers of one source for one generation.
+
+    guide: whether the source is an ISA guide. partial: whether it has only what other sources lack: no row there means
+    nothing.
+    """
 
     source: str
     lengths: tuple[int, ...]
     rows: tuple[Row, ...]
     provenance: str
+    guide: bool = False
+    partial: bool = False
 
 
 LLVM = "LLVM 22.1.8"
@@ -285,6 +293,18 @@ _GUIDE_CDNA4 = _guide((5, 8, 12, 20), (4, 6, 10, 18), (3, 6, 10, 18), 19, 17)
 # unconfirmed: shown, but not counted.
 _GUIDE_CDNA3 = _guide((5, 7, 11, 19), (3, 5, 9, 17), (3, 5, 9, 17), 11, 9)
 
+# --- ISA guides, section 4.5, Table 11: the rows that LLVM lacks, since its code generator emits none of them. Mesa has
+# those of VSKIP, VCCZ and EXECZ for GFX6 to GFX9 (ACO's aco_insert_NOPs.cpp, NOP_ctx_gfx6). ---
+
+_Z = "VALU that sets VCC or EXEC | VALU that uses EXECZ or VCCZ as a data source"
+_TABLE_11 = (
+    ("SETVSKIP", "GETREG", "hwreg", 2, "SET_VSKIP | S_GETREG MODE"),
+    ("VSKIP", "VALU MFMA MEM EXP", "VSKIP", 2, "S_SETREG MODE.vskip | any vector op"),
+    ("VALU", "VCCZ_SOURCE", "VCCZ", 5, _Z),
+    ("VALU", "EXECZ_SOURCE", "EXEC", 5, _Z),
+)
+_TABLE_11_CDNA3 = (*_TABLE_11, ("VALU", "EXEC_SOURCE", "EXEC", 2, "V_CMPX | VALU reads EXEC as constant"))
+
 # --- WMMA: V_NOPs or independent VALU instructions ---
 
 # What waits until the results of VALU instructions are written (the counter va_vdst is 0): by LLVM every access to
@@ -396,11 +416,14 @@ TABLES = {
     "gfx1150": HazardTable(LLVM, (8, 16), _LLVM_GFX1150, _CONFIRMED),
     "gfx12": HazardTable(LLVM, (8, 16), _LLVM_GFX12, _CONFIRMED),
     "gfx1250": HazardTable(LLVM, (8, 16), _LLVM_GFX1250, _CONFIRMED),
-    "gfx1250 reports": HazardTable(REPORTS, (8, 16), _REPORTS_GFX1250, "one source"),
+    "gfx1250 reports": HazardTable(REPORTS, (8, 16), _REPORTS_GFX1250, "one source", partial=True),
     "gfx1251 later": HazardTable(LATER, (), _LATER_GFX1251, "one source"),
-    "gfx1251 reports": HazardTable(REPORTS, (), _REPORTS_GFX1251, "one source"),
-    "CDNA3 guide": HazardTable("CDNA3 ISA guide, dependency table", (2, 4, 8, 16), _GUIDE_CDNA3, "unconfirmed"),
-    "Table 38": HazardTable("CDNA4 ISA guide, Table 38", (2, 4, 8, 16), _GUIDE_CDNA4, "one source"),
+    "gfx1251 reports": HazardTable(REPORTS, (), _REPORTS_GFX1251, "one source", partial=True),
+    "CDNA3 guide": HazardTable("CDNA3 ISA guide, dependency table", (2, 4, 8, 16), _GUIDE_CDNA3, "unconfirmed", True),
+    "Table 38": HazardTable("CDNA4 ISA guide, Table 38", (2, 4, 8, 16), _GUIDE_CDNA4, "one source", True),
+    "Table 11 of CDNA3": HazardTable("CDNA3 ISA guide, Table 11", (), _TABLE_11_CDNA3, "one source", True, True),
+    "Table 11 of CDNA4": HazardTable("CDNA4 ISA guide, Table 11", (), _TABLE_11_CDNA3, "one source", True, True),
+    "Table 11, GFX9": HazardTable("CDNA3 ISA guide, Table 11", (), _TABLE_11, "two sources agree", True, True),
 }
 
 _FORWARDED = ForwardingRule(
@@ -423,5 +446,8 @@ RULES: dict[str, tuple[str, str | None, str]] = {
     "gfx1251": ("gfx1250", "gfx1251 later", "v_nop"),
 }
 
-# The same names -> a table of what was reported as missing in LLVM's: no row there means nothing.
-REPORTED = {"gfx1250": "gfx1250 reports", "gfx1251": "gfx1251 reports"}
+# The same names -> a partial table: what the others lack, by reports or by an ISA guide.
+FURTHER = {
+    "gfx1250": "gfx1250 reports", "gfx1251": "gfx1251 reports", "gfx908": "Table 11, GFX9", "gfx90a": "Table 11, GFX9",
+    "gfx942": "Table 11 of CDNA3", "gfx950": "Table 11 of CDNA4",
+}  # fmt: skip

@@ -164,13 +164,13 @@ def _arithmetic(one: Architecture) -> Known:
 
 
 def _waits(one: Architecture) -> Known:
-    from ..hazards.tables import REPORTED, RULES
+    from ..hazards.tables import FURTHER, RULES
     from ..hazards.tables import TABLES as WAITS
 
     if not one.hazards:
         return Known("waits", "")
     llvm, guide, _ = RULES[one.hazards]
-    tables = [WAITS[name] for name in (llvm, guide, REPORTED.get(one.hazards)) if name]
+    tables = [WAITS[name] for name in (llvm, guide, FURTHER.get(one.hazards)) if name]
     return Known("waits", _listed([table.source for table in tables]), _sorted(t.provenance for t in tables))
 
 
