@@ -352,8 +352,7 @@ def _written(name: str, statement: Statement, entry: Entry) -> RegisterUse:
 def _vector(
     name: str, one: Operation | None, form: Form | None, operands: Sequence[Accessed], given: _Given, entry: Entry
 ) -> RegisterUse:
-    """What a vector instruction does that is no matrix instruction: its record, and its operands in the order of the
-    text."""
+    """What another vector instruction does, by its record and its operands in the order of the text."""
     kinds = _kinds(name, entry.architecture.name) | ({"DPP"} if given.dpp else set())
     if "LDS_DIRECT" in kinds and given.unwaited:
         kinds |= {"WAIT_VDST", f"WAIT_VDST_{given.unwaited}"}
