@@ -72,6 +72,13 @@ def test_importing_the_package_imports_nothing():
     assert bare("-S", "-c", program).stdout == "['mmacalc']\n"
 
 
+def test_every_command_describes_itself_without_any_package():
+    """A build of the wheel makes the manual pages so, in an environment that has its backend alone."""
+    program = "import sys; sys.path.insert(0, 'src'); from mmacalc.cli.manual import pages; print(len(pages()))"
+    done = bare("-S", "-c", program)
+    assert int(done.stdout) > 30, done.stderr
+
+
 @pytest.mark.parametrize(
     "argv",
     [

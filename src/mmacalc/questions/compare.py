@@ -21,8 +21,7 @@ from ..command.common import INSTRUCTIONS, JSON
 from ..foreign import reads
 from ..formats import Format
 from ..throughput import duration
-from .find.arithmetic import Arithmetic, aligned, side_by_side
-from .find.equivalents import lanes_of
+from .find.arithmetic import Arithmetic, aligned, lanes_of, side_by_side
 from .layout import TENSOR, answered, conversion_text
 
 TYPE_CHECKING = False

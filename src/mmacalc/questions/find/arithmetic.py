@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ...model import Instruction
     from .difference import RoundingDifference
 
-__all__ = ["Arithmetic", "PartChange", "aligned", "side_by_side"]
+__all__ = ["Arithmetic", "PartChange", "aligned", "lanes_of", "side_by_side"]
 
 
 class PartChange(TupleRecord):
@@ -125,6 +125,13 @@ def _parts(found: Numerics, inst: Instruction) -> Iterator[tuple[str, str]]:
 
 
 # --- two columns ---
+
+
+def lanes_of(inst: Instruction) -> int:
+    """The lanes of a wave or a warp, the 128 of a warpgroup, or the one thread that issues tcgen05."""
+    if inst.in_tensor_memory:
+        return 1  # one thread issues it
+    return 128 if "wgmma" in inst.features else inst.architecture.waves[0]
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from ...families.tensor_memory import types_of
 from ...formats import FORMATS
 from ...model.tensor_memory import TensorMemoryInstruction
 from ...throughput import duration
-from .arithmetic import Arithmetic, PartChange, aligned, side_by_side
+from .arithmetic import Arithmetic, PartChange, aligned, lanes_of, side_by_side
 from .movement import Movement, Mover, fragment_loads, purposes
 
 TYPE_CHECKING = False
@@ -171,13 +171,6 @@ def _of_each_kind(ranked: list[Instruction]) -> list[Instruction]:
         if counted[key] <= OTHERS:
             shown.append(inst)
     return shown[:MANY]
-
-
-def lanes_of(inst: Instruction) -> int:
-    """The lanes of a wave or a warp, the 128 of a warpgroup, or the one thread that issues tcgen05."""
-    if inst.in_tensor_memory:
-        return 1  # one thread issues it
-    return 128 if "wgmma" in inst.features else inst.architecture.waves[0]
 
 
 # --- which there are, and how near ---
