@@ -51,7 +51,7 @@ def test_no_input_exceeds_the_bound_of_its_model(inst):
         given = {"A": make(rng, (12, k)), "B": make(rng, (k, 12))}
         a, b = (decode(rounded(execution, x, y), execution.formats[x]).astype(float) for x, y in given.items())
         product = gemm(a, b, 0, None, inst)
-        d, limit = np.asarray(product, float), bound(execution, product.emulation.cuts)
+        d, limit = np.asarray(product, float), bound(execution, product.emulation)
         assert 0 < limit < 1
         good = np.isfinite(d)
         assert (np.abs(d - a @ b) <= (limit + 1e-12) * (np.abs(a) @ np.abs(b)) + 1e-30)[good].all()

@@ -54,7 +54,7 @@ class Accuracy(TupleRecord):
 
 def accuracy(plan: Plan, d: Array) -> Accuracy:
     """The accuracy of a plan's D (as `Plan.values` gives it)."""
-    execution, form = plan.execution, plan.execution.formats["D"]
+    execution, form = plan.execution, plan.result
     reference = _exact(plan)
     if not form.is_float:
         exact = reference.astype(np.int64)
@@ -90,7 +90,10 @@ def _exact(plan: Plan) -> Array:
             rows = slice(first, first + step)
             a, b, c = values["A"][entry, rows].T[:, :, None], values["B"][entry][:, None, :], values["C"][entry, rows]
             result[entry, rows] = _sum(plan, a, b, c)
-    out = result if form.bits == 64 else round_to_format(result, form).astype(np.float32)
+    if plan.result != form:
+        out: Array = decode(plan.converted(result), plan.result).astype(np.float32)
+    else:
+        out = result if form.bits == 64 else round_to_format(result, form).astype(np.float32)
     return out.reshape(*plan.batch, plan.m, plan.n)
 
 

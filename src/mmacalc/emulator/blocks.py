@@ -55,6 +55,8 @@ def product(function: Callable[..., Any], plan: Plan, operands: Mapping[str, Any
             "progress= is for arrays in memory; for Dask arrays use dask.diagnostics.ProgressBar(), or "
             "distributed.progress() of the persisted result"
         )
+    if plan.cuts.tiles:
+        raise Error("split_k = 'stream-k:...' numbers the tiles of the whole D, and Dask's blocks are parts of it")
     dask: Any = sys.modules["dask.array"]
     shapes = {name: np.shape(operands[key]) for name, key in NAMES.items() if operands.get(key) is not None}
     batch = plan.require_shapes(shapes)

@@ -20,10 +20,12 @@ error of one group is at most u S, where u counts what the model does to a group
     block_scaled_fp4    a term for each run of the block scale, 2^(2 - fraction); the sum cut, 2^-23
 
 After n groups the error is at most ((1 + u)^n - 1) S; of s chains that are added in f32 (split-K, promotion), with the
-groups of the longest, ((1 + u)^n (1 + 2^-24)^s - 1) S. This is the usual argument for dot products (Higham, "Accuracy
-and Stability of Numerical Algorithms", 2nd ed., 2002, section 3.1), for blocks as in Blanchard, Higham, Lopez, Mary and
-Pranesh, "Mixed precision block fused multiply-add: error analysis and application to GPU tensor cores" (SIAM J. Sci.
-Comput. 42(3), 2020, section 3). It supposes that nothing overflows, and that no product or sum is subnormal.
+groups of the longest, ((1 + u)^n (1 + 2^-24)^s - 1) S; where their sums are kept in f16 or bf16, (1 + v)^(s + 1) takes
+the place of (1 + 2^-24)^s, v being half a unit of that format; a D that is converted is rounded once more. This is the
+usual argument for dot products (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., 2002, section 3.1),
+for blocks as in Blanchard, Higham, Lopez, Mary and Pranesh, "Mixed precision block fused multiply-add: error analysis
+and application to GPU tensor cores" (SIAM J. Sci. Comput. 42(3), 2020, section 3). It supposes that nothing overflows,
+and that no product or sum is subnormal.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from ..arithmetic.numerics import Numerics
 from ..base.checks import arguments_checked
 from ..base.errors import Error, did_you_mean
 from ..base.records import TupleRecord, json_keys
+from ..formats import FORMATS
 from .arrays import rounded
 from .execution import execution_of
 from .gemm import gemm
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
 
     from ..model import Instruction
     from .execution import Execution
+    from .gemm import Emulation
 
     Array = NDArray[Any]
 
@@ -121,19 +125,22 @@ class GpuNumerics(TupleRecord):
 
 
 class NumericsComparison(TupleRecord):
-    """One product on several GPUs. shape: (M, N, K); format: of A and B; distribution: its name, or "as given"."""
+    """One product on several GPUs. shape: (M, N, K); format: of A and B; distribution: its name, or "as given";
+    accumulate: the format of sums between chains; d_type: that which D is converted to, "" if it is not."""
 
     shape: tuple[int, int, int]
     format: str
     distribution: str
     gpus: tuple[GpuNumerics, ...]
+    accumulate: str = ""
+    d_type: str = ""
 
 
 @arguments_checked
 def compare_numerics(
     architectures: Sequence[str], a: ArrayLike | None = None, b: ArrayLike | None = None, *, type: str | None = None,
     shape: Sequence[int] = (64, 64, 4096), distribution: str = "normal", seed: int = 0, promote: int = 0,
-    split_k: Any = 1, k_order: Any = "ascending",
+    split_k: Any = 1, k_order: Any = "ascending", accumulate: str | None = None, d_type: str | None = None,
 ) -> NumericsComparison:  # fmt: skip
     """The same product with the arithmetic of several GPUs: equal bits, bias, errors and their bounds.
 
@@ -144,7 +151,7 @@ def compare_numerics(
             which `mmacalc.estimate` finds best for it, with the widest accumulator.
         distribution: of random A and B: one of `DISTRIBUTIONS`: normal, positive, relu, uniform, wide.
         promote: start a new chain each `promote` k, and add their results in f32, on every GPU whose instructions fit.
-        split_k, k_order: as for `gemm`.
+        split_k, k_order, accumulate, d_type: as for `gemm`, but for stream-K.
 
     Raises:
         Error: no type; a format whose results are integers or f64; an architecture without such an instruction;
@@ -161,7 +168,9 @@ def compare_numerics(
     named = distribution if a is None and b is None else "as given"
     matrices = _matrices(a, b, shape, distribution, seed)
     m, n, k = matrices[0].shape[0], matrices[1].shape[1], matrices[0].shape[1]
-    options = {"promote": promote, "split_k": split_k, "k_order": k_order}
+    if str(split_k).startswith("stream-k"):
+        raise Error("stream-K cuts each tile of D in another way; gemm() has it, compare_numerics() has no bound of it")
+    options = {"promote": promote, "split_k": split_k, "k_order": k_order, "accumulate": accumulate, "d_type": d_type}
     gpus: list[GpuNumerics] = []
     first: tuple[Array, Array, Array] | None = None  # D, A, B
     for architecture in architectures:
@@ -174,9 +183,9 @@ def compare_numerics(
         errors = made.errors(d)
         gpus.append(GpuNumerics(
             architecture, inst, fields, emulation.numerics, emulation.split_k, float(np.mean(d == first[0])), converted,
-            float(errors.mean()), _percentiles(errors), bound(made.execution, emulation.cuts), made.growth(options),
+            float(errors.mean()), _percentiles(errors), bound(made.execution, emulation), made.growth(options),
         ))  # fmt: skip
-    return NumericsComparison((m, n, k), type, named, tuple(gpus))
+    return NumericsComparison((m, n, k), type, named, tuple(gpus), accumulate or "", d_type or "")
 
 
 class _Product:
@@ -209,13 +218,15 @@ class _Product:
         """The errors for K of powers of two."""
         whole, found = self.a.shape[1], []
         plain = {**options, "split_k": 1, "k_order": "ascending"}
+        if not options["promote"]:
+            plain["accumulate"] = None
         sizes = [SHORTEST << step for step in range(32) if SHORTEST << step < whole]
         for k in (*sizes, whole):
             few = slice(FEW)
             d, emulation = self.d(plain if k < whole else options, few, slice(k))
             errors = self.errors(d, few, slice(k))
             largest = float(np.abs(errors).max(initial=0))
-            found.append(Growth(k, float(errors.mean()), largest, bound(self.execution, emulation.cuts)))
+            found.append(Growth(k, float(errors.mean()), largest, bound(self.execution, emulation)))
         return tuple(found)
 
 
@@ -269,17 +280,26 @@ def _percentiles(errors: Array) -> dict[int, float]:
 # --- the bound --------------------------------------------------------------------------------------------------------
 
 
-def bound(execution: Execution, cuts: Sequence[int]) -> float:
+def bound(execution: Execution, emulation: Emulation) -> float:
     """The largest error of any element of D over its sum of |a| |b|, by the argument at the head of this module.
 
     Args:
-        cuts: the steps at which the chains begin, from 0 to the number of steps.
+        emulation: how K is cut, the sums of chains are kept, and D is converted.
     """
     groups, unit = _groups(execution)
-    longest = int(np.diff(cuts).max(initial=0))
-    chains = len(cuts) - 1
-    grown = np.expm1(longest * groups * np.log1p(unit) + (chains if chains > 1 else 0) * np.log1p(2.0**-24))
-    return float(grown)
+    longest = int(np.diff(emulation.cuts).max(initial=0))
+    chains = len(emulation.cuts) - 1
+    grown = longest * groups * np.log1p(unit)
+    if chains > 1:
+        kept = emulation.accumulate != "f32"
+        grown += (chains + kept) * np.log1p(_half_unit(emulation.accumulate))
+    if emulation.d_type != execution.formats["D"].name:
+        grown += np.log1p(_half_unit(emulation.d_type))
+    return float(np.expm1(grown))
+
+
+def _half_unit(form: str) -> float:
+    return float(2.0 ** -(FORMATS[form].mantissa + 1))
 
 
 def _groups(execution: Execution) -> tuple[float, float]:

@@ -1,9 +1,9 @@
 """Products of torch tensors where they lie, such as on a GPU: the kernels of `mmacalc.emulator.array_kernels`.
 
 That is done for instructions that have such a kernel, on tensors of its operands' own formats (bfloat16 for bf16,
-float32 for f32 and TF32; scales as uint8 or float8_e8m0fnu), with batches, scales, split K, alpha and beta; everything
-else is computed on the host, to the same bits. What a kernel flags is computed on the host as well:
-`mmacalc.emulator.fast.recomputed`.
+float32 for f32 and TF32; scales as uint8 or float8_e8m0fnu), with batches, scales, split K, sums of chains in
+f16 or bf16, alpha and beta; everything else (stream-K and a D that is converted among it) is computed on the host, to
+the same bits. What a kernel flags is computed on the host as well: `mmacalc.emulator.fast.recomputed`.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ def product(plan: Plan, given: Mapping[str, Any]) -> Any | None:
     a = given["A"]
     if torch is None or not isinstance(a, torch.Tensor) or a.device.type in HOSTS or plan.execution.sparsity:
         return None
+    if plan.cuts.tiles or plan.result != plan.execution.formats["D"]:
+        return None
     found = fast.kernel(plan.execution)
     if found is None or found.name not in ON_DEVICES or plan.execution.formats["D"].bits > 32:
         return None
@@ -72,7 +74,7 @@ def product(plan: Plan, given: Mapping[str, Any]) -> Any | None:
             at = slice(first, first + rows)
             part = {name: code[entry, None] for name, code in codes.items()}
             part |= {name: part[name][:, at] for name in {"A", "C", "SA"} & part.keys()}
-            d[entry, at] = arithmetic.wide(plan.product(part, arithmetic))[0]
+            d[entry, at] = arithmetic.wide(plan.product(part, arithmetic, plan.cuts.at))[0]
     return d.reshape(*batch, plan.m, plan.n)
 
 
@@ -198,6 +200,10 @@ class OnDevice:
     def times(self, number: float, values: Any) -> Any:
         """The products."""
         return float(np.float32(number)) * values
+
+    def rounded(self, values: Any, form: Format) -> Any:
+        """Values of f16 or bf16."""
+        return values.to(getattr(self.torch, NUMPY_NAMES[form.name])).to(values.dtype)
 
     def _exact(self, values: Any) -> Any:
         """The codes of float32 values, rounded to nearest even; any of NaN."""

@@ -44,7 +44,8 @@ class Emulation(TupleRecord):
     instruction, modifiers: what it was chained through; numerics: its model with provenance and source; steps: how
     many instructions are chained for each element; k_order: the order of the steps; split_k: into how many chains;
     padded_k: K filled up; accuracy: with compare=True, an `Accuracy`; cuts: the steps at which the chains begin, from 0
-    to the number of steps.
+    to the number of steps (of stream-K those of a tile with the most chains); accumulate: the format in which the
+    results of chains are kept and added; d_type: that of D.
     """
 
     instruction: Instruction
@@ -56,6 +57,8 @@ class Emulation(TupleRecord):
     padded_k: int
     accuracy: Accuracy | None = None
     cuts: tuple[int, ...] = ()
+    accumulate: str = ""
+    d_type: str = ""
 
     @property
     def provenance(self) -> str:
@@ -84,6 +87,8 @@ def gemm(
     k_order: Any = "ascending",
     split_k: Any = 1,
     promote: int = 0,
+    accumulate: str | None = None,
+    d_type: str | None = None,
     alpha: float = 1,
     beta: float = 1,
     scale_a: ArrayLike | None = None,
@@ -107,13 +112,20 @@ def gemm(
             of A: float16, bfloat16, int8 ... (float32 is TF32 on NVIDIA).
         k_order: the order in which the steps of K are chained: "ascending", "descending", or their numbers in order.
         split_k: into how many chains of about equal length K is cut; or the k at which new chains begin, such as
-            (128, 256); or a library's name and how many, "cublas:3": slices of whole 64 k (of fp8 128 k), as others
-            measured it on an H100. Their results are added in order, each addition rounded to nearest even in f32 (of
-            f64 results f64).
+            (128, 256); or a word. "cublas:3": slices of whole 64 k (of fp8 128 k), as others measured it on an H100.
+            "interleaved:4:64": four chains that take units of 64 k in turn. "stream-k:132:128x128x64": the units of 64
+            k of all tiles of 128x128 dealt out to 132 workgroups. The last two are how kernels are written, not
+            measured. The chains' results are added in order, each addition rounded to nearest even in f32 (of f64
+            results f64).
         promote: a new chain each `promote` k, as kernels of fp8 do it (128): split_k at 128, 256 ...
+        accumulate: the format in which the results of chains are kept, f32, f16 or bf16: each of them and each sum is
+            rounded to nearest even to it.
+        d_type: a format that D is converted to in the end, f16, bf16, fp8 (as the GPU has it), bf8: to nearest even
+            from the f32 value of the epilogue. Numbers too large for 8 bits are the largest on NVIDIA (.satfinite), NaN
+            or infinities on AMD (FP16_OVFL is off).
         alpha, beta: if both are 1, C is where the (first) chain starts. Else it starts from zero, and alpha D + beta C
-            is computed in f32 (of f64 results f64), each of the three operations rounded to nearest even. C is not
-            read if beta is 0. Integer results take no others than alpha 1 and beta 0 or 1.
+            is computed in f32 (of f64 results f64), each of the three operations rounded to nearest even, the result to
+            D's format. C is not read if beta is 0. Integer results take no others than alpha 1 and beta 0 or 1.
         scale_a, scale_b: codes of the block scales, (..., M, K/32) and (..., K/32, N), or as the block size says.
         threads: how many; by default one for each core that the process may use, and one for each task of Dask's.
         out: an array of D's shape that is written and returned.
@@ -137,12 +149,13 @@ def gemm(
     >>> d.emulation.provenance, d.emulation.accuracy.max_ulps < 5000
     ('two sources agree', True)
     """
-    plan = Plan(a, b, arch, instruction, modifiers, k_order, split_k, threads, promote)
+    plan = Plan(a, b, arch, instruction, modifiers, k_order, split_k, threads, promote, accumulate, d_type)
     plan.epilogue(alpha, beta)
     operands = {"a": a, "b": b, "c": c, "scale_a": scale_a, "scale_b": scale_b}
     if blocks.in_blocks(*operands.values()):
-        how = {"k_order": k_order, "split_k": split_k, "promote": promote, "alpha": alpha, "beta": beta,
-               "threads": threads, "out": out, "compare": compare, "progress": progress}  # fmt: skip
+        how = {"k_order": k_order, "split_k": split_k, "promote": promote, "accumulate": accumulate, "d_type": d_type,
+               "alpha": alpha, "beta": beta, "threads": threads, "out": out, "compare": compare,
+               "progress": progress}  # fmt: skip
         return _marked(blocks.product(gemm, plan, operands, how), plan)
     if not compare:
         d = device.product(plan, {"A": a, "B": b, "C": c, "SA": scale_a, "SB": scale_b})
@@ -170,6 +183,8 @@ def gemm_bits(
     k_order: Any = "ascending",
     split_k: Any = 1,
     promote: int = 0,
+    accumulate: str | None = None,
+    d_type: str | None = None,
     scale_a: ArrayLike | None = None,
     scale_b: ArrayLike | None = None,
     threads: int | None = None,
@@ -193,11 +208,11 @@ def gemm_bits(
     >>> hex(gemm_bits(one, one, arch="sm_80", instruction="mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")[0, 0])
     '0x42200000'
     """
-    plan = Plan(a, b, arch, instruction, modifiers, k_order, split_k, threads, promote)
+    plan = Plan(a, b, arch, instruction, modifiers, k_order, split_k, threads, promote, accumulate, d_type)
     operands = {"a": a, "b": b, "c": c, "scale_a": scale_a, "scale_b": scale_b}
     if blocks.in_blocks(*operands.values()):
-        how = {"k_order": k_order, "split_k": split_k, "promote": promote, "threads": threads, "out": out,
-               "progress": progress}  # fmt: skip
+        how = {"k_order": k_order, "split_k": split_k, "promote": promote, "accumulate": accumulate, "d_type": d_type,
+               "threads": threads, "out": out, "progress": progress}  # fmt: skip
         return _marked(blocks.product(gemm_bits, plan, operands, how), plan)
     codes = {name: checked(plan.execution, name, value) for name, value in (("A", a), ("B", b), ("C", c))}
     plan.take(codes, scale_a, scale_b)
@@ -207,9 +222,15 @@ def gemm_bits(
 def _emulation(plan: Plan) -> Emulation:
     execution = plan.execution
     return Emulation(
-        execution.inst, dict(execution.fields), execution.numerics, plan.steps, plan.order_text, plan.split_k, plan.k,
-        cuts=tuple(plan.cuts),
+        execution.inst, dict(execution.fields), execution.numerics, plan.steps, plan.cuts.order_text, plan.split_k,
+        plan.k, cuts=tuple(plan.cuts.at), accumulate=_sums(plan), d_type=plan.result.name,
     )  # fmt: skip
+
+
+def _sums(plan: Plan) -> str:
+    """The format of the chains' sums."""
+    own = plan.execution.formats["D"]
+    return plan.sums.name if plan.sums else own.name if own.bits == 64 or not own.is_float else "f32"
 
 
 def _marked(d: Any, plan: Plan) -> Any:

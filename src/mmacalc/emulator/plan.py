@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from math import prod
 
 import numpy as np
 
-from ..arithmetic.codecs import code_type, decode, encode
-from ..base.checks import number, require_int, shown
+from ..arithmetic.codecs import code_type, decode, encode, largest, round_to_format
 from ..base.errors import Error, did_you_mean
 from ..base.records import Cache, frozen
 from ..catalog import entry
-from ..formats import formats_named
+from ..formats import FORMATS, formats_named
 from ..throughput import estimate
 from . import fast
 from .arrays import checked
 from .computing import by_model
+from .cuts import Cuts, cuts_of
 from .execution import Execution, execution_of
 
 TYPE_CHECKING = False
@@ -55,6 +56,9 @@ if TYPE_CHECKING:
 
         def times(self, number: float, values: Any) -> Any:
             """Each product with a number of the values' type, rounded to nearest even."""
+
+        def rounded(self, values: Any, form: Format) -> Any:
+            """Values rounded to nearest even to a narrower format."""
 
 
 __all__ = ["Plan", "best_instruction", "cores", "shape_text"]
@@ -116,12 +120,18 @@ class OnHost:
             product: Array = values.dtype.type(number) * values
         return product
 
+    def rounded(self, values: Array, form: Format) -> Array:
+        """Values of a narrower format."""
+        return round_to_format(values.astype(np.float64), form).astype(values.dtype)
+
 
 class Plan:
     """One product that is about to be computed: the instruction, the shapes, the steps of K.
 
     Attributes:
         execution: the instruction under its modifiers; m, n, k: the sizes, K filled up; batch: the leading axes.
+        cuts: how K is cut into chains. sums: the format in which their results are kept; None is f32 (of f64 results
+            f64). result: the format of D, that of the instruction or what it is converted to.
         codes: A (batch, M, K), B (batch, K, N), C (batch, M, N) and scales, as codes.
     """
 
@@ -131,10 +141,10 @@ class Plan:
     execution: Execution
     steps: int
     k: int
-    order: list[int] | None
-    order_text: str
-    cuts: list[int]
+    cuts: Cuts
     split_k: int
+    sums: Format | None
+    result: Format
     threads: int
     alpha: float
     beta: float
@@ -142,6 +152,7 @@ class Plan:
     def __init__(
         self, a: ArrayLike, b: ArrayLike, arch: str | None, instruction: str | Instruction | None,
         modifiers: Mapping[str, int | str], k_order: Any, split_k: Any, threads: int | None, promote: int = 0,
+        accumulate: str | None = None, d_type: str | None = None,
     ) -> None:  # fmt: skip
         shapes = [_shape(name, value) for name, value in (("A", a), ("B", b))]
         if shapes[0][-1] != shapes[1][-2]:
@@ -153,9 +164,11 @@ class Plan:
         self.execution = _execution(inst, {**chosen, **modifiers})
         self.steps = -(-self.given_k // inst.k)
         self.k = self.steps * inst.k
-        self.order, self.order_text = _order(k_order, self.steps)
-        self.cuts = _cuts(self, split_k, promote)
-        self.split_k = len(self.cuts) - 1
+        shape = self.m, self.n, self.given_k
+        self.cuts = cuts_of(inst, self.execution.formats["A"].bits, shape, k_order, split_k, promote)
+        self.split_k = len(self.cuts.at) - 1
+        self.sums = _sums(self.execution, accumulate, isinstance(split_k, str) or self.split_k > 1 or promote != 0)
+        self.result = _result(self.execution, d_type)
         self.threads = _threads(threads)
         self.alpha, self.beta = 1.0, 1.0
         self._arithmetic = OnHost(self.execution, self.threads)
@@ -226,7 +239,7 @@ class Plan:
 
     def result_type(self, codes: bool) -> Any:
         """The type of D's codes, or of its values."""
-        form = self.execution.formats["D"]
+        form = self.result
         if codes:
             return code_type(form)
         return np.dtype(np.int32 if not form.is_float else np.float64 if form.bits == 64 else np.float32)
@@ -248,18 +261,17 @@ class Plan:
 
     def reordered(self, length: int) -> Array | None:
         """Where an operand of a length along K is read, step by step in their order; None if that is ascending."""
-        if self.order is None or self.steps < 2:
+        if self.cuts.order is None or self.steps < 2:
             return None
         each = length // self.steps
-        at: Array = (np.asarray(self.order)[:, None] * each + np.arange(each)).ravel()
+        at: Array = (np.asarray(self.cuts.order)[:, None] * each + np.arange(each)).ravel()
         return at
 
     def run(self, progress: Progress | None = None) -> Array:
         """D's codes (*batch, M, N)."""
-        form = self.execution.formats["D"]
-        result = np.empty((prod(self.batch), self.m, self.n), code_type(form))
+        result = np.empty((prod(self.batch), self.m, self.n), code_type(self.result))
         parts = list(self._parts())
-        for done, (entries, rows, columns) in enumerate(parts):
+        for done, (entries, rows, columns, cuts) in enumerate(parts):
             if progress:
                 progress(done, len(parts))
             part = {name: array[entries] for name, array in self.codes.items()}
@@ -267,58 +279,90 @@ class Plan:
                 part[name] = part[name][:, rows]
             for name in {"B", "C", "SB"} & part.keys():
                 part[name] = part[name][:, :, columns]
-            result[entries, rows, columns] = self.product(part, self._arithmetic)
+            result[entries, rows, columns] = self.product(part, self._arithmetic, cuts)
         if progress:
             progress(len(parts), len(parts))
         return result.reshape(*self.batch, self.m, self.n)
 
-    def _parts(self) -> Iterator[tuple[slice, slice, slice]]:
-        """Entries of the batch, rows and columns that are computed at a time."""
+    def _parts(self) -> Iterator[tuple[slice, slice, slice, list[int]]]:
+        """Entries of the batch, rows and columns that are computed at a time, and how their K is cut."""
+        if self.cuts.tiles:
+            if self.batch:
+                raise Error("split_k = 'stream-k:...' numbers the tiles of one product; A and B have batches")
+            for rows, columns, cuts in self.cuts.tiles.tiles(self.m, self.n, self.steps):
+                yield slice(0, 1), rows, columns, cuts
+            return
         together = max(1, ROWS * COLUMNS // max(1, max(self.m, self.k) * max(self.n, self.k)))
         for first in range(0, prod(self.batch), together):
             for row in range(0, self.m, ROWS):
                 for column in range(0, self.n, COLUMNS):
-                    yield slice(first, first + together), slice(row, row + ROWS), slice(column, column + COLUMNS)
+                    at = slice(row, row + ROWS), slice(column, column + COLUMNS)
+                    yield slice(first, first + together), *at, self.cuts.at
 
-    def product(self, codes: Mapping[str, Any], arithmetic: Arithmetic) -> Any:
+    def product(self, codes: Mapping[str, Any], arithmetic: Arithmetic, cuts: Sequence[int]) -> Any:
         """D's codes of a part: the chains, their sum, the epilogue, in the order that the whole has.
 
         Args:
             codes: (entries, rows, columns) of each operand. arithmetic: computes on the arrays that these are.
+            cuts: the steps at which chains begin, from 0 to the number of steps.
         """
         plain = self.alpha == 1 and self.beta == 1
         start = codes["C"] if plain else arithmetic.zeros(codes["C"])
-        if self.split_k == 1:
-            total = self._chain({**codes, "C": start}, arithmetic)
-            return total if plain else self._scaled(total, codes["C"], arithmetic)
+        total = self._chains({**codes, "C": start}, arithmetic, cuts)
+        if plain and self.result == self.execution.formats["D"]:
+            return total
+        values = arithmetic.wide(total)
+        if not plain:
+            values = self._scaled(values, codes["C"], arithmetic)
+        return arithmetic.narrow(values) if self.result == self.execution.formats["D"] else self.converted(values)
+
+    def _chains(self, codes: Mapping[str, Any], arithmetic: Arithmetic, cuts: Sequence[int]) -> Any:
+        """The codes of all chains' sum, the first of which starts from C."""
+        start = codes["C"]
+        if len(cuts) == 2:
+            return self._chain(dict(codes), arithmetic)
         sums = None
-        for first, last in zip(self.cuts, self.cuts[1:]):
+        for first, last in pairwise(cuts):
             k = slice(first * self.execution.inst.k, last * self.execution.inst.k)
             begin = start if first == 0 else arithmetic.zeros(start)
             part = {"A": codes["A"][:, :, k], "B": codes["B"][:, k], "C": begin}
             if size := self.execution.block_size:
                 blocks = slice(k.start // size, k.stop // size)
                 part |= {"SA": codes["SA"][:, :, blocks], "SB": codes["SB"][:, blocks]}
-            values = arithmetic.wide(self._chain(part, arithmetic))
-            sums = values if sums is None else arithmetic.plus(sums, values)
-        total = arithmetic.narrow(sums)
-        return total if plain else self._scaled(total, codes["C"], arithmetic)
+            values = self._kept(arithmetic.wide(self._chain(part, arithmetic)), arithmetic)
+            sums = values if sums is None else self._kept(arithmetic.plus(sums, values), arithmetic)
+        return arithmetic.narrow(sums)
+
+    def _kept(self, values: Any, arithmetic: Arithmetic) -> Any:
+        """Sums of chains as they are kept between them."""
+        return values if self.sums is None else arithmetic.rounded(values, self.sums)
 
     def _chain(self, codes: dict[str, Any], arithmetic: Arithmetic) -> Any:
         return arithmetic.chain(codes) if self.k else codes["C"]
 
-    def _scaled(self, total: Any, c: Any, arithmetic: Arithmetic) -> Any:
-        values = arithmetic.wide(total)
+    def _scaled(self, values: Any, c: Any, arithmetic: Arithmetic) -> Any:
+        """alpha times values plus beta times C."""
         if self.alpha != 1:
             values = arithmetic.times(self.alpha, values)
         if self.beta:
             values = arithmetic.plus(values, arithmetic.times(self.beta, arithmetic.wide(c)))
-        return arithmetic.narrow(values)
+        return values
+
+    def converted(self, values: Array) -> Array:
+        """The codes of values in the format that D is converted to, as the GPU's conversions round and overflow."""
+        record = self.execution.inst.architecture
+        wide = values.astype(np.float64)
+        if self.result.bits == 8 and record.family.small_overflow == "largest":
+            most = largest(self.result.name)
+            wide = np.clip(wide, -most, most)  # a NaN stays one
+        return encode(wide, self.result, record.vendor)
 
     def values(self, codes: Array) -> Array:
         """D's values as `gemm` returns them."""
-        values: Array = self._arithmetic.wide(codes)
-        return values
+        if self.result == self.execution.formats["D"]:
+            values: Array = self._arithmetic.wide(codes)
+            return values
+        return decode(codes, self.result).astype(np.float32)
 
 
 _NAMES = {"SA": "scale_a", "SB": "scale_b"}
@@ -411,90 +455,56 @@ def _execution(inst: Instruction, modifiers: Mapping[str, int | str]) -> Executi
     return execution
 
 
-def _order(k_order: Any, steps: int) -> tuple[list[int] | None, str]:
-    """The steps in their order (None for ascending), and what to call it."""
-    if isinstance(k_order, str):
-        if k_order not in ("ascending", "descending"):
-            hint = did_you_mean(k_order, ("ascending", "descending"))
-            raise Error(
-                f"k_order = '{k_order}' is ascending, descending, or the numbers of the steps in their order.{hint}"
-            )
-        return (None if k_order == "ascending" else list(range(steps))[::-1]), k_order
-    try:
-        numbers = [require_int("a step of k_order", step) for step in k_order]
-    except TypeError:
-        raise Error(
-            f"k_order = {shown(k_order)} is ascending, descending, or the numbers of the steps in order"
-        ) from None
-    if sorted(numbers) != list(range(steps)):
-        raise Error(f"k_order has {len(numbers)} numbers; it needs each of the {steps} steps, 0 to {steps - 1}, once")
-    return numbers, "as given"
-
-
-LIBRARIES = {"cublas": (("sm_90", "sm_90a"), {16: 64, 8: 128})}
-"""How libraries cut K: on which architectures, and by the bits of an element the G of s slices of ceil(ceil(K / G) / s)
-times G, of which the last one is shorter. Measured by others, not by us: cuBLAS on an H100 for f16 and fp8, in 99.8 %
-of 1.9 million comparisons of bytes (facebookexperimental/triton, pull requests 2752 and 2769); mmaemu 0.1.0 has the
-same for cuBLASLt's fp8 there."""
-
-
-def _cuts(plan: Plan, split_k: Any, promote: int) -> list[int]:
-    """The steps at which chains begin, from 0 to the number of steps.
-
-    Args:
-        split_k: how many chains; the k at which they are cut; or a library's name and how many, as "cublas:3".
-        promote: a new chain each this number of k; 0 leaves it to split_k.
+def _sums(execution: Execution, accumulate: str | None, cut: bool) -> Format | None:
+    """The format in which the results of chains are kept; None is that of their additions.
 
     Raises:
-        Error: a cut within an instruction, or outside of K; a library of which no cuts are recorded.
+        Error: it is none of f32, f16 and bf16, there is but one chain, or results are f64 or integers.
     """
-    inst, steps = plan.execution.inst, plan.steps
-    if promote:
-        if split_k != 1:
-            raise Error(f"promote = {shown(promote)} and split_k = {shown(split_k)} both cut K; leave one of them out")
-        split_k = range(promote, plan.given_k, promote) if promote > 0 else [promote]
-    if isinstance(split_k, str):
-        split_k = _as_library(plan, split_k)
-    if isinstance(split_k, (int, np.integer)) and not isinstance(split_k, bool):
-        if not 1 <= split_k <= max(1, steps):
-            raise Error(f"split_k = {shown(split_k)}: {inst.name} takes {steps} steps of {inst.k} k, so 1 to {steps}")
-        return [steps * part // int(split_k) for part in range(int(split_k) + 1)]
-    try:
-        cuts = [require_int("a cut of split_k", cut) for cut in split_k]
-    except TypeError:
+    if accumulate is None:
+        return None
+    if accumulate not in ("f32", "f16", "bf16"):
+        hint = did_you_mean(str(accumulate), ("f32", "f16", "bf16"))
+        raise Error(f"accumulate = '{accumulate}' is f32, f16 or bf16, the format of sums between chains.{hint}")
+    form = execution.formats["D"]
+    if not form.is_float or form.bits == 64:
         raise Error(
-            f"split_k = {shown(split_k)} is a number of chains, the k at which they begin, or 'cublas:3'"
-        ) from None
-    wrong = [cut for cut in cuts if cut % inst.k or not 0 < cut < plan.k]
-    if wrong or sorted(set(cuts)) != cuts:
-        what = (
-            f"promote = {shown(promote)}"
-            if promote
-            else f"split_k has {shown(wrong[0]) if wrong else 'its cuts not in order'}"
+            f"accumulate = '{accumulate}': {execution.inst.name} has results of {form.name}, whose sums are too"
         )
-        raise Error(f"{what}: K is cut at rising multiples of {inst.k} between 0 and {plan.k}, between instructions")
-    return [0, *(cut // inst.k for cut in cuts), steps]
+    if not cut:
+        raise Error(
+            f"accumulate = '{accumulate}' is how sums are kept between chains, and K is one chain; cut it by promote "
+            "or split_k, or choose an instruction whose D is narrower"
+        )
+    return None if accumulate == "f32" else FORMATS[accumulate]
 
 
-def _as_library(plan: Plan, text: str) -> list[int]:
-    """The k at which a library begins its slices."""
-    name, _, parts = text.partition(":")
-    count, bits = number(parts), plan.execution.formats["A"].bits
-    if name.lower() not in LIBRARIES or not count:
+_SMALL = ("e4m3", "e5m2", "e4m3fnuz", "e5m2fnuz")
+"""The formats of 8 bits that D is converted to, where the architecture's instructions have them."""
+
+
+def _result(execution: Execution, d_type: str | None) -> Format:
+    """The format of D.
+
+    Raises:
+        Error: there is no conversion to it, or it is not known what one does.
+    """
+    own, inst = execution.formats["D"], execution.inst
+    if d_type is None or formats_named(d_type) == {own.name}:
+        return own
+    if not own.is_float or own.bits == 64:
+        raise Error(f"d_type = '{d_type}': {inst.name} has results of {own.name}, which are not converted")
+    known = ["f16", "bf16"] if own.bits == 32 else []
+    if inst.architecture.family.small_overflow:
+        taken = {other.format("A").name for other in entry(inst.arch).instructions() if "A" in other.operands}
+        known += [name for name in _SMALL if name in taken]
+    chosen = formats_named(d_type) & set(known)
+    if len(chosen) != 1:
         raise Error(
-            f"split_k = '{text}': recorded are the cuts of {' and '.join(LIBRARIES)}, written as cublas:3 for three "
-            "slices; for another library (hipBLASLt, Triton, stream-K) give the k at which its slices begin"
+            f"d_type = '{d_type}': {inst.arch} converts {own.name} to {', '.join(known) or 'no narrower format'}, as "
+            "far as its conversions are known here"
         )
-    inst, (architectures, sizes) = plan.execution.inst, LIBRARIES[name.lower()]
-    if bits not in sizes or inst.arch not in architectures:
-        raise Error(
-            f"split_k = '{text}': recorded is how {name} cuts K on {' and '.join(architectures)} for elements of "
-            f"{' and '.join(map(str, sorted(sizes)))} bits; {inst.name} of {inst.arch} has {bits}. Give the k at which "
-            "its slices begin"
-        )
-    units = -(-plan.given_k // sizes[bits])
-    each = -(-units // count) * sizes[bits]
-    return list(range(each, plan.given_k, each))
+    return FORMATS[chosen.pop()]
 
 
 def cores() -> int:

@@ -124,6 +124,9 @@ class Family(Record):
         has_published_rates: whether the vendor publishes multiply-adds per clock instead of cycles.
         satfinite: whether integer instructions can saturate by a qualifier of the name (.satfinite), not by a bit.
         nan_codes: the bits of a NaN result by D's format, where they are published.
+        small_overflow: what conversions to 8-bit floats make of too large numbers: "largest" (NVIDIA's have .satfinite,
+            which PTX requires of them), "none" (AMD's without FP16_OVFL: NaN, of e5m2 infinities); "" where it is not
+            known here.
         float32: the format in which matrices of float32 are multiplied.
         blocks: whether its instructions can multiply several blocks, so that every element names its block.
         half_results: whether 16-bit results fill half of a register, which OPSEL[2] chooses.
@@ -148,6 +151,7 @@ class Family(Record):
     has_published_rates: bool = False
     satfinite: bool = False
     nan_codes: Mapping[str, str] = {}
+    small_overflow: str = ""
     float32: str = "f32"
     blocks: bool = False
     half_results: bool = False

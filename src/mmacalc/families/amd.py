@@ -55,6 +55,7 @@ class AmdFamily(Family):
 
     vendor: str = "amd"
     spelling: str = "amd"
+    small_overflow: str = "none"
     language: str = "hip"
     vector_instructions: str = "amd"
     row_lanes: int = 0

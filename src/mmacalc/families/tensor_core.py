@@ -193,7 +193,7 @@ FEATURES = ("sparse", "ordered", "scale", "satfinite", "wgmma", "wmma", "move", 
 TENSOR_CORE = _TensorCore(
     "tensor-core", FEATURES, vendor="nvidia", grammar="ptx", spelling="ptx", mnemonics="ptx", language="cuda",
     vector_instructions="ptx", functions="nvvm", matrix_moves=True, equal_operands=True, sass=True,
-    has_published_rates=True, satfinite=True, float32="tf32",
+    has_published_rates=True, satfinite=True, small_overflow="largest", float32="tf32",
     nan_codes={"f32": "0x7FFFFFFF", "f16": "0x7FFF"},
     unsupported_topics={
         "assembly": "{title} has no public machine code; assembly is for AMD's architectures",

@@ -61,6 +61,8 @@ class Deviation(Record):
     "steps: instructions along K",
     "k_order",
     "split_k",
+    "accumulate: the format of sums between chains",
+    "d_type: of D",
     "d_shape",
     "d_dtype",
     "[d]: where it is small",
@@ -71,7 +73,8 @@ class Product(Record):
 
     Attributes:
         instruction, modifiers: what it was chained through. numerics: how it rounds. steps: instructions along K for
-            each element. k_order: their order. split_k: into how many chains.
+            each element. k_order: their order. split_k: into how many chains. accumulate: the format in which their
+            results are kept and added. d_type: that of D.
         whole: D, (..., M, N). output: the file it was written to. accuracy: if it was asked for.
     """
 
@@ -81,6 +84,8 @@ class Product(Record):
     steps: int
     k_order: str
     split_k: int
+    accumulate: str
+    d_type: str
     whole: Array
     output: str | None = None
     accuracy: Deviation | None = None
@@ -107,8 +112,9 @@ def product(d: Emulated, output: str | None = None) -> Product:
     assert found is not None
     near = found.accuracy and Deviation(found.accuracy.max_ulps, found.accuracy.mean_ulps, found.accuracy.max_relative)
     return Product(
-        found.instruction, found.numerics, found.modifiers, found.steps, found.k_order, found.split_k, d, output, near
-    )
+        found.instruction, found.numerics, found.modifiers, found.steps, found.k_order, found.split_k,
+        found.accumulate, found.d_type, d, output, near,
+    )  # fmt: skip
 
 
 def text(answer: Product) -> str:
@@ -132,7 +138,10 @@ def text(answer: Product) -> str:
 def _chain(answer: Product) -> str:
     """How the steps of K are put together."""
     each = f"{counted(answer.steps, 'instruction')} along K for each element, {answer.k_order}"
-    return f"Chain: {each}{f', in {answer.split_k} chains that are added' if answer.split_k > 1 else ''}.\n"
+    added = f", in {answer.split_k} chains that are added in {answer.accumulate}" if answer.split_k > 1 else ""
+    own = answer.instruction.format("D", answer.modifiers).name
+    converted = f" D is converted to {answer.d_type}." if answer.d_type != own else ""
+    return f"Chain: {each}{added}.{converted}\n"
 
 
 def _accuracy(accuracy: Deviation) -> str:
@@ -168,7 +177,7 @@ def run(options: Options) -> Reply:
     given: dict[str, Any] = {
         "arch": options.architecture, "instruction": _instruction(options, operands), "split_k": options.split_k,
         "promote": options.promote, "k_order": _order(options.k_order), "threads": options.threads,
-        "progress": _Progress(),
+        "accumulate": options.accumulate, "d_type": options.d_type, "progress": _Progress(),
         **modifiers(options),
     }  # fmt: skip
     if options.bits:
@@ -214,6 +223,7 @@ def _against(options: Options) -> Reply:
     found = compare_numerics(
         [options.architecture, *others], matrices.get("a"), matrices.get("b"), type=options.type,
         shape=tuple(DEFAULT[name] if sizes[name] is None else sizes[name] for name in SIZES),
+        accumulate=options.accumulate, d_type=options.d_type,
         distribution=options.distribution or "normal", seed=seed, promote=options.promote, split_k=options.split_k,
         k_order=_order(options.k_order),
     )  # fmt: skip
@@ -237,7 +247,8 @@ def _compared(options: Options, operands: dict[str, Any]) -> Reply:
     from ...command.arrays import content, file_of, load
     from .. import run as kernel_run
 
-    usual = {"alpha": 1.0, "beta": 1.0, "split_k": 1, "promote": 0, "k_order": "ascending", "accuracy": False}
+    usual = {"alpha": 1.0, "beta": 1.0, "split_k": 1, "promote": 0, "k_order": "ascending", "accuracy": False,
+             "accumulate": None, "d_type": None}  # fmt: skip
     if changed := [name for name, value in usual.items() if getattr(options, name) != value]:
         raise Error(f"--{changed[0].replace('_', '-')} is not taken together with --compare; leave one of them out")
     inst, chosen = for_kernel(options, operands)
@@ -425,9 +436,18 @@ COMMAND = Command(
         option("--beta", placeholder="#", kind=fraction, default=1.0, help="factor of C (default: 1)"),
         option(
             "--split-k", placeholder="#", kind=_split, default=1,
-            help="split K into this many chains and add their results; or where they begin (128,256); or cublas:#",
+            help="split K into this many chains and add their results; or where they begin (128,256); or cublas:#, "
+            "interleaved:#:K (units of K in turn), stream-k:#:MxNxK (# workgroups)",
         ),
         number("--promote", default=0, help="start a new chain each # of k (fp8: 128)"),
+        option(
+            "--accumulate", placeholder="FORMAT", known=("f32", "f16", "bf16"),
+            help="keep the sums of chains in f16 or bf16 (default: f32)",
+        ),
+        option(
+            "--d-type", placeholder="FORMAT",
+            help="convert D in the end: f16, bf16, fp8 ... (default: the instruction's D)",
+        ),
         option(
             "--k-order", placeholder="ORDER", default="ascending",
             help="ascending, descending, or steps such as 0,2,1,3", known=("ascending", "descending"),

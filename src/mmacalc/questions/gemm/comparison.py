@@ -22,8 +22,11 @@ HEADER = ("GPU", "instruction", "equal bits", "signed error", "median", "99 %", 
 def text(found: NumericsComparison) -> str:
     """A row for each GPU, and how the error grows with K."""
     m, n, k = found.shape
+    how = [f"chains added in {found.accumulate}"] if found.accumulate else []
+    how += [f"D converted to {found.d_type}"] if found.d_type else []
+    heading = ", ".join((found.format, f"{m}x{n}x{k}", f"{found.distribution} data", *how))
     lines = [
-        f"{found.format}, {m}x{n}x{k}, {found.distribution} data. Errors are those of D divided by the sum of |a| |b|.",
+        f"{heading}. Errors are those of D divided by the sum of |a| |b|.",
         write(HEADER, [_row(gpu) for gpu in found.gpus]).rstrip("\n"),
     ]
     for gpu in found.gpus[1:]:
