@@ -375,6 +375,31 @@ def test_an_array_of_another_library_gives_an_array_of_that_library():
     assert d.emulation.steps == gemm(a, b, arch="gfx942").emulation.steps
 
 
+def test_a_library_that_would_narrow_d_and_an_out_that_cannot_be_written_are_refused():
+    """JAX makes float32 of float64 without a word, and its arrays cannot be changed."""
+
+    class Library:
+        """An array of a library that has no float64."""
+
+        def __init__(self, values):
+            self.values, self.shape, self.dtype = values, values.shape, values.dtype
+
+        def __array__(self, dtype=None, copy=None):
+            return np.asarray(self.values, dtype)
+
+        def __array_namespace__(self):
+            return type("namespace", (), {"asarray": staticmethod(lambda x, device: x.astype(np.float32))})
+
+    a, b = RNG.standard_normal((2, 16, 16))
+    with pytest.raises(Error, match="D is float64, of which A's library makes float32"):
+        gemm(Library(a), Library(b), arch="gfx942", instruction="v_mfma_f64_16x16x4_f64")
+    assert gemm(Library(a), Library(b), arch="gfx942", instruction=F16).dtype == np.float32
+    fixed = np.empty((16, 16), np.float32)
+    fixed.flags.writeable = False
+    with pytest.raises(Error, match="out cannot be written"):
+        gemm(a, b, arch="gfx942", instruction=F16, out=fixed)
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [

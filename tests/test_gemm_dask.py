@@ -52,3 +52,23 @@ def test_one_dask_array_among_numpys_is_enough_and_scales_and_encodings_are_cut_
 def test_what_dask_arrays_cannot_be_asked_for_is_refused_before_anything_is_computed(given, says):
     with pytest.raises(Error, match=says):
         gemm(**{"a": da.from_array(A), "b": B, "arch": "gfx942", **given})
+
+
+@pytest.mark.whole  # examples/gemm_dask.py runs on two processes in the ordinary suite
+def test_two_processes_of_a_cluster_make_one_product():
+    """Each task has the instruction, so that workers need nothing but mmacalc; progress() follows what is persisted."""
+    from dask.distributed import Client, LocalCluster, progress
+
+    a, b = RNG.standard_normal((2, 150, 200)).astype(np.float16)
+    b = b.reshape(200, 150)
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        for how in ({}, {"promote": 64, "accumulate": "bf16", "d_type": "fp8", "alpha": 0.5, "beta": 2}):
+            blocks = [da.from_array(a, chunks=(40, 70)), da.from_array(b, chunks=(60, 31))]
+            d = gemm(*blocks, 1, "sm_90a", **how).persist()
+            progress(d, notebook=False)
+            found = d.compute()
+            assert len({worker for workers in client.who_has(d).values() for worker in workers}) == 2
+            np.testing.assert_array_equal(found, np.asarray(gemm(a, b, 1, "sm_90a", **how)))

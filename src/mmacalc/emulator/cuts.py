@@ -75,7 +75,7 @@ def cuts_of(
     """How the K of a product (M, N, K) is cut.
 
     Args:
-        inst: what is chained, on elements of so many bits.
+        inst: what is chained, on elements of `bits` bits.
         k_order: "ascending", "descending", or the numbers of the steps in order.
         split_k: how many chains; the k at which they are cut; or one of `WAYS`.
         promote: a new chain each this number of k; 0 leaves it to split_k.

@@ -245,7 +245,10 @@ def _like(result: Any, a: object, out: Any, emulation: Emulation) -> Any:
         if tuple(out.shape) != tuple(result.shape):
             raise Error(f"out has shape {shape_text(out.shape)}; D is {shape_text(result.shape)}")
         target = out
-        target[...] = _of_library(result, out)
+        try:
+            target[...] = _of_library(result, out)
+        except (TypeError, ValueError) as error:  # a read-only array, or a library's whose arrays never change
+            raise Error(f"out cannot be written; leave it out, and D is an array of A's library: {error}") from None
     else:
         target = _of_library(result, a)
     if isinstance(target, np.ndarray):
@@ -268,6 +271,12 @@ def _of_library(result: Any, like: object) -> Any:
         return result
     library: Any = like.__array_namespace__()
     try:
-        return library.asarray(result, device=getattr(like, "device", None))
+        found = library.asarray(result, device=getattr(like, "device", None))
     except TypeError:  # CuPy's asarray has no device: it is the current one
-        return library.asarray(result)
+        found = library.asarray(result)
+    kept = str(found.dtype).rpartition(".")[2]
+    if kept != result.dtype.name:  # JAX without jax_enable_x64
+        raise Error(
+            f"D is {result.dtype.name}, of which A's library makes {kept}; give NumPy arrays, or let it keep 64 bits"
+        )
+    return found
