@@ -7,7 +7,7 @@ Written from the published descriptions (arXiv 2511.10909, arXiv 2512.07004), to
 from __future__ import annotations
 
 from fractions import Fraction as Q
-from math import copysign, floor, inf, isinf, isnan, nan, trunc
+from math import copysign, floor, inf, isfinite, isinf, isnan, nan, trunc
 
 # Significand bits (with the leading one) and smallest exponent of the result formats.
 FORMATS = {"f64": (53, -1022, 1023), "f32": (24, -126, 127), "f16": (11, -14, 15), "bf16": (8, -126, 127)}
@@ -296,3 +296,79 @@ def block_scaled_fp4(a, b, c, emin, out, cmin, group, fraction, lowest, scales_a
     total = sum(trunc(t * m * Q(2) ** (fraction + e - top)) for t, m, e in zip(runs, ms, es))
     total += trunc(Q(c) * Q(2) ** (fraction - top))
     return rounded(total * Q(2) ** (top - fraction), out, "zero") + 0.0
+
+
+# --- processors: f32 with roundings to nearest or to odd, without subnormals ---
+
+LEAST = Q(1, 1 << 126)
+
+
+def f32(value, sign, mode, tiny):
+    """An exact value as f32. tiny: "before" or "after" rounding it is a zero, or None: subnormals are kept."""
+    if value == 0:
+        return copysign(0.0, -1 if sign else 1)
+    negative, magnitude = value < 0, abs(value)
+
+    def digits(grid):
+        """The multiple of the grid that the value is rounded to."""
+        whole, rest = divmod(magnitude, grid)
+        if mode == "odd":
+            return (whole | 1 if rest else whole) * grid
+        half = grid / 2
+        return (whole + (rest > half or (rest == half and whole & 1))) * grid
+
+    exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
+    while Q(2) ** exponent > magnitude:
+        exponent -= 1
+    while Q(2) ** (exponent + 1) <= magnitude:
+        exponent += 1
+    unbounded = digits(Q(2) ** (exponent - 23))
+    if (tiny == "before" and magnitude < LEAST) or (tiny == "after" and unbounded < LEAST):
+        return copysign(0.0, -1 if negative else 1)
+    found = digits(Q(2) ** (max(exponent, -126) - 23))
+    if found >= Q(2) ** 128:
+        return -inf if negative else inf
+    return copysign(float(found), -1 if negative else 1)
+
+
+def f32_sum(a, b, mode, tiny):
+    """a + b of floats in f32."""
+    if not (isfinite(a) and isfinite(b)):
+        return a + b
+    sign = copysign(1, a) < 0 and copysign(1, b) < 0
+    return f32(Q(a) + Q(b), sign, mode, tiny)
+
+
+def f32_fma(a, b, c, mode, tiny):
+    """a b + c in f32, rounded once."""
+    if not all(map(isfinite, (a, b, c))):
+        product = nan if 0 in (a, b) and inf in (abs(a), abs(b)) else a * b
+        return product + c if not isfinite(product) else c
+    sign = (copysign(1, a) * copysign(1, b) < 0) and copysign(1, c) < 0
+    return f32(Q(a) * Q(b) + Q(c), sign, mode, tiny)
+
+
+def daz(value):
+    return copysign(0.0, value) if abs(value) < 2.0**-126 else value
+
+
+def two_chains(a, b, c, emin, out, cmin, flush_inputs):
+    """Intel's SDM, TDPBF16PS and TDPFP16PS."""
+    if flush_inputs:
+        a, b = [daz(x) for x in a], [daz(x) for x in b]
+    temp = [0.0, 0.0]
+    for k, (x, y) in enumerate(zip(a, b)):
+        temp[k % 2] = f32_fma(x, y, temp[k % 2], "nearest", "after")
+    return f32_sum(daz(c), f32_sum(*temp, "nearest", "after"), "nearest", "after")
+
+
+def rounded_to_odd(a, b, c, emin, out, cmin, group):
+    """Arm DDI 0602, BFDotAdd with FPCR.EBF 0."""
+    total = daz(c)
+    for k in range(0, len(a), group):
+        products = [
+            f32_fma(daz(x), daz(y), copysign(0.0, daz(x) * daz(y)), "odd", "before")
+            for x, y in zip(a[k : k + group], b[k : k + group])
+        ]
+        total = f32_sum(total, f32_sum(*products, "odd", "before"), "odd", "before")
+    return total

@@ -40,7 +40,7 @@ def cases():
     """(model, formats of A and B, of C, of D, k, parameters) of every row of every table, each once."""
     found = {}
     for row in (row for rows in TABLES.values() for row in rows):
-        if row.model in ("integer", "block_scaled_fp4"):
+        if row.model in ("", "integer", "block_scaled_fp4"):
             continue
         for i, a in enumerate(row.inputs or ("f16", "bf16", "e4m3")):
             b = row.inputs[-1 - i] if row.inputs and row.inputs[0] in ("e4m3", "e4m3fnuz") else a
@@ -303,7 +303,7 @@ SELECTED = (
 
 def parameter_sets():
     """(model, parameters) of every row of the tables, and of the models' own defaults."""
-    rows = {(row.model, tuple(row.parameters.items())) for table in TABLES.values() for row in table}
+    rows = {(row.model, tuple(row.parameters.items())) for table in TABLES.values() for row in table if row.model}
     return sorted(rows | {("fma_chain", (("rounding", way),)) for way in ("rn", "rz", "rm", "rp")}, key=str)
 
 

@@ -95,7 +95,7 @@ def test_places_are_written_as_the_manuals_write_them():
 def test_what_no_source_says_is_refused_by_name():
     for line, words in (
         (["numerics", "-a", "M1", "-i", SIMDGROUP], "Apple does not publish how"),
-        (["gemm", "-a", "amx", "-i", "tdpbf16ps", "--gemm", "16x16x32", "--random", "1"], "is not modelled here"),
+        (["gemm", "-a", "dmr", "-i", "tdpbf8ps", "--gemm", "16x16x64", "--random", "1"], "is not computed here"),
         (["assemble", "-a", "amx", "tdpbf16ps tmm0, tmm1, tmm2"], "are not encoded here"),
         (["generate", "-a", "M1", "-i", SIMDGROUP], "kernels are generated in HIP and CUDA"),
         (["estimate", "-a", "sme", "--gemm", "16x16x16", "--type", "bf16"], "no cycles of SME"),

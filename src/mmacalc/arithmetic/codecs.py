@@ -192,7 +192,7 @@ def nan_code(format: Format, vendor: str = "amd") -> int:
     """The NaN that the emulator writes.
 
     NVIDIA's f32 and f16 are all ones without the sign (measured: Fasi et al. 2021; MMA-Sim). AMD's bits are not
-    published, nor NVIDIA's of f64: the canonical quiet NaN is given.
+    published, nor NVIDIA's of f64: the canonical quiet NaN is given. x86's has the sign (SDM, volume 1, table 4-3).
 
     >>> hex(nan_code(FORMATS["f32"])), hex(nan_code(FORMATS["f32"], "nvidia"))
     ('0x7fc00000', '0x7fffffff')
@@ -205,7 +205,8 @@ def nan_code(format: Format, vendor: str = "amd") -> int:
     ones = (1 << (format.exponent + format.mantissa)) - 1
     if (vendor == "nvidia" and format.name != "f64") or format.specials == "fn":
         return ones << unread
-    return (ones & ~((1 << (format.mantissa - 1)) - 1)) << unread
+    sign = 1 << (format.bits - 1) if vendor == "intel" else 0
+    return sign | (ones & ~((1 << (format.mantissa - 1)) - 1)) << unread
 
 
 def encode(values: NDArray[Any], format: Format, vendor: str = "amd", signed: bool = True) -> NDArray[Any]:

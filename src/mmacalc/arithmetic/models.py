@@ -28,7 +28,7 @@ from .aligned import aligned_truncated, block_scaled_fp4, fp8_two_halves
 from .exact import Numbers, numbers
 from .floored import dot2_ones_complement, dot4_floored, two_stage_floored, two_stage_floored_even_odd
 from .numerics import ALIASES
-from .stepwise import exact, fma_chain, integer, pairwise_f32
+from .stepwise import exact, fma_chain, integer, pairwise_f32, rounded_to_odd, two_chains
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ MODELS: dict[str, Callable[..., Any]] = {
     model.__name__: model
     for model in (
         aligned_truncated, block_scaled_fp4, fp8_two_halves, two_stage_floored, two_stage_floored_even_odd,
-        dot2_ones_complement, dot4_floored, pairwise_f32, fma_chain, exact, integer,
+        dot2_ones_complement, dot4_floored, pairwise_f32, fma_chain, exact, integer, two_chains,
+        rounded_to_odd,
     )
 }  # fmt: skip
 

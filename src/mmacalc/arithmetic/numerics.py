@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..model import Instruction
     from .tables import Row
 
-__all__ = ["ALIASES", "MMA_SIM_NAMES", "Numerics", "kind", "model_name", "numerics"]
+__all__ = ["ALIASES", "MMA_SIM_NAMES", "Numerics", "kind", "model_name", "numerics", "refusal"]
 
 ALIASES = {
     "T": "aligned_truncated", "R": "two_stage_floored", "R8": "two_stage_floored_even_odd", "P": "pairwise_f32",
@@ -66,8 +66,17 @@ EXPLANATIONS = {
     ),
     "pairwise_f32": (
         "Each product is rounded to f32; {group} of them are added pairwise in a balanced tree, and the result to the "
-        "accumulator, each addition rounded to nearest even in f32. Subnormal inputs become plus zero, subnormal "
-        "results zero.{chain}"
+        "accumulator, each addition rounded to nearest even in f32.{flushing}{chain}"
+    ),
+    "two_chains": (
+        "Two chains of fused multiply-adds from plus zero, over the even k and over the odd k; the two are added, and "
+        "the result to the accumulator, each rounded to nearest even in f32; results and an accumulator below 2^-126 "
+        "become zeros of their sign{flushing}."
+    ),
+    "rounded_to_odd": (
+        "The {group} products of a step are rounded to f32, then their sum, then that and the accumulator, each to odd "
+        "(cut toward zero, the last bit set if anything was lost); operands and results below 2^-126 become zeros of "
+        "their sign.{chain}"
     ),
     "exact": "The exact sum of {group} products and the accumulator, rounded once to nearest even.{chain}",
     "fma_chain": "A chain of fused multiply-adds in the order of k, from the accumulator on, each rounded once "
@@ -149,6 +158,8 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
     fields = inst.resolved(rest)
     formats = {operand: inst.format(operand, fields).name for operand in "ABCD"}
     row = _row(inst, formats)
+    if not row.model:
+        raise Error(_refused(inst, row))
     parameters, provenance, source = dict(row.parameters), row.provenance, row.source
     stored = inst.k // 2 if inst.sparse else inst.k
     if "group" in parameters:
@@ -160,9 +171,11 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
     if row.model != "integer" and (analogy := inst.architecture.family.analogy(inst)):
         provenance, source = ASSUMED, f"{analogy}: {source}"
     explanation = _explain(inst, row.model, parameters, formats, stored)
-    rounding, subnormals = _rounding(row.model, parameters, formats["D"]), _subnormals(row.model, formats)
+    rounding, subnormals = _rounding(row.model, parameters, formats["D"]), _subnormals(row.model, parameters, formats)
     nan = _nan(inst, row.model, formats)
-    step = {"fma_chain": "1", "fp8_two_halves": "K/2"}.get(row.model) or str(row.parameters.get("group") or "K")
+    step = {"fma_chain": "1", "two_chains": "1", "rounded_to_odd": "1", "fp8_two_halves": "K/2"}.get(row.model) or str(
+        row.parameters.get("group") or "K"
+    )
     return Numerics(row.model, parameters, provenance, source, explanation, rounding, subnormals, nan, step)
 
 
@@ -175,6 +188,25 @@ def _of_measured(row: Row, stored: int) -> tuple[str, str]:
         by.setdefault(source, []).append(UNDECIDED[what])
     open_ = "; ".join(f"{' and '.join(words)} ({source})" for source, words in by.items())
     return HARDWARE, row.source + (f"; the outputs recorded here do not show {open_}" if open_ else "")
+
+
+def refusal(inst: Instruction) -> str:
+    """Why the arithmetic of an instruction that multiplies is not computed; "" where it is.
+
+    >>> import mmacalc
+    >>> refusal(mmacalc.instruction("amx-dmr", "tdpbf8ps"))[:24]
+    "tdpbf8ps: Intel's ISE re"
+    >>> refusal(mmacalc.instruction("amx-dmr", "tdpbf16ps"))
+    ''
+    """
+    if reason := inst.architecture.family.unsupported_topics.get("arithmetic"):
+        return reason.format(title=inst.name)
+    row = _row(inst, {operand: inst.format(operand).name for operand in "ABCD"})
+    return "" if row.model else _refused(inst, row)
+
+
+def _refused(inst: Instruction, row: Row) -> str:
+    return f"{inst.name}: {row.source}"
 
 
 def _row(inst: Instruction, formats: Mapping[str, str]) -> Row:
@@ -218,10 +250,18 @@ def _explain(
     step = "rounded to nearest even to f16" if formats["D"] == "f16" else "cut toward zero to f32"
     text = EXPLANATIONS[model].format(
         **words, chain=chain, halves=halves, step=step, final=_final(model, parameters, formats["D"]),
-        saturates=saturates, round=_rounding(model, parameters, formats["D"]),
+        saturates=saturates, flushing=_flushing(model, parameters), round=_rounding(model, parameters, formats["D"]),
     )  # fmt: skip
     nan = _nan(inst, model, formats)
     return f"{text} {_NAN_SENTENCES.get(nan, f'A NaN result is {nan}.')}" if nan else text
+
+
+def _flushing(model: str, parameters: Mapping[str, Any]) -> str:
+    """What becomes of subnormal factors, and of pairwise_f32 also of results."""
+    if model == "two_chains":
+        return ", as do factors" if parameters["flush_inputs"] else ""
+    flushed = " Subnormal inputs become plus zero, subnormal results zero."
+    return flushed if parameters.get("flush") else ""
 
 
 def _final(model: str, parameters: Mapping[str, Any], out: str) -> str:
@@ -247,14 +287,16 @@ def _rounding(model: str, parameters: Mapping[str, Any], out: str) -> str:
         return NEAREST if out == "f16" else TOWARD_ZERO + (f", {kept} fraction bits" if kept else "")
     if model in OWN_NAN and out == "bf16":
         return f"{NEAREST} to f32, then {TOWARD_ZERO}"
-    return ROUNDINGS[parameters.get("rounding", "rn")]
+    return "to odd" if model == "rounded_to_odd" else ROUNDINGS[parameters.get("rounding", "rn")]
 
 
-def _subnormals(model: str, formats: Mapping[str, str]) -> str:
+def _subnormals(model: str, parameters: Mapping[str, Any], formats: Mapping[str, str]) -> str:
     if model == "integer":
         return ""
-    if model == "pairwise_f32":
+    if model == "rounded_to_odd" or parameters.get("flush") or parameters.get("flush_inputs"):
         return "inputs, C and results flushed"
+    if model == "two_chains":
+        return "C and results flushed"
     if model == "dot2_ones_complement":
         flushed = [name for name, operand in (("inputs", "A"), ("C and results", "D")) if formats[operand] != "f16"]
         return f"{' and '.join(flushed).replace('inputs and C and', 'inputs, C and')} flushed" if flushed else "kept"

@@ -2,8 +2,8 @@
 
 An architecture's catalog record names its table ("arithmetic"). A row says what it is for: `inputs`, the formats of A
 and B; `outputs`, those of D; `kinds`, the sorts of instruction; `name`, a part of the mnemonic; an empty one means any.
-Then the model's name, the keyword arguments of its function (`mmacalc.arithmetic.models`; a `group` is shortened to K),
-the provenance and the source.
+Then the model's name ("" for what is not computed: the source then says why), the keyword arguments of its function
+(`mmacalc.arithmetic.models`; a `group` is shortened to K), the provenance and the source.
 
 Provenance. "hardware-verified": compared bit for bit with outputs measured on that generation, which no neighbouring
 model reproduces: none with another split or order of k, another width, another place of C. `undecided` has what the
@@ -133,6 +133,12 @@ def _dot4(kind: str, provenance: str, source: str) -> tuple[Row, ...]:
         ),
     )
 
+
+# --- CPUs ---------------------------------------------------------------------------------------------------------
+
+_SDM = "Intel's SDM, volume 2, the operation of {}; Bochs (cpu/avx/amx.cc)"
+_ARM = "Arm DDI 0602, {}; QEMU (target/arm/tcg/sme_helper.c)"
+_AMX_OPEN = "Intel's ISE reference has its pseudo code, of which no second source was found: it is not computed here"
 
 # --- NVIDIA -------------------------------------------------------------------------------------------------------
 
@@ -297,6 +303,20 @@ TABLES: dict[str, tuple[Row, ...]] = {
         _INTEGERS, _F64, _M8N8K4, _BLACKWELL_FP4, *_aligned(_TCGEN05, None, 25, ONE, MMA_SIM, name="block_scale"),
         *_aligned((*HALF, "tf32"), None, 25, TWO, f"{BOTH}, RTX PRO 6000"),
         *_aligned(FP8, None, 25, TWO, f"{BOTH}, RTX PRO 6000"), *_BLACKWELL_REST,
+    ),
+    "amx": (
+        _row(INTEGERS, "integer", {}, TWO, _SDM.format("TDPBSSD and its kin")),
+        _row(("bf16",), "two_chains", {"flush_inputs": True}, TWO, _SDM.format("TDPBF16PS")),
+        _row(("f16",), "two_chains", {"flush_inputs": False}, TWO, _SDM.format("TDPFP16PS")),
+        _row((), "", {}, ONE, _AMX_OPEN),
+    ),
+    "sme": (
+        _row(INTEGERS, "integer", {}, TWO, _ARM.format("SMOPA and its kin")),
+        _row(("f32",), "fma_chain", {}, TWO, _ARM.format("FMOPA (non-widening), FPMulAdd_ZA, FPCR 0")),
+        _row(("f16",), "pairwise_f32", {"group": 2, "flush": False}, TWO,
+             _ARM.format("FMOPA (widening), FPDotAdd_ZA, FPCR 0")),
+        _row(("bf16",), "rounded_to_odd", {"group": 2}, TWO, _ARM.format("BFMOPA (widening), BFDotAdd, FPCR.EBF 0")),
+        _row((), "", {}, ONE, "only the instructions listed in the catalog are computed here"),
     ),
     "": (_INTEGERS, _row(("f64", "f32"), "fma_chain", {}, ASSUMED, "as on other architectures"), _UNPUBLISHED),
 }  # fmt: skip

@@ -32,6 +32,7 @@ SUMS: tuple[str, dict[str, int]] = ("i j -> lane (j), item (i)", {})
 COMMON: dict[str, object] = {
     "vendor": "intel",
     "layout": "amx",
+    "arithmetic": "amx",
     "waves": (16,),
     "unit": "core",
     "provenance": "one source",

@@ -22,6 +22,7 @@ ZA: tuple[str, dict[str, int]] = ("i j -> lane (j), item (i)", {})
 COMMON: dict[str, object] = {
     "vendor": "arm",
     "layout": "sme",
+    "arithmetic": "sme",
     "unit": "core",
     "provenance": "one source",
     "patterns": {"outer": {"A": (FIRST, {}), "B": (SECOND, {}), "C": ZA, "D": ZA}},

@@ -12,6 +12,8 @@ error of one group is at most u S, where u counts what the model does to a group
     fma_chain           each addition rounded: 2^-24 to nearest, 2^-23 directed (f16 results: 2^-11)
     exact               one rounding a group, 2^-24
     pairwise_f32        each product and log2(group) + 1 additions rounded, 2^-24 each
+    two_chains          K/2 products, the two sums, and C, each rounded, 2^-24
+    rounded_to_odd      each product and sum of a group rounded to odd, 2^-23
     aligned_truncated   group + 1 terms cut below the largest exponent, less than 2^-fraction times the largest term
                         each; the sum cut, 2^-23 (2^-kept; f16 results: 2^-11)
     fp8_two_halves      the same, groups of 16, and C at the end
@@ -314,6 +316,10 @@ def _groups(execution: Execution) -> tuple[float, float]:
         return k, nearest if given.get("rounding", "rn") == "rn" else 2 * nearest
     if model == "exact":
         return count, nearest
+    if model == "two_chains":
+        return k // 2 + 2, nearest
+    if model == "rounded_to_odd":
+        return count, (group + 1) * 2.0**-23
     if model == "pairwise_f32":
         return count, (log2(group) + 2) * 2.0**-24
     if model == "aligned_truncated":

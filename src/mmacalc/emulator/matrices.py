@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
     from collections.abc import Mapping, Sequence
 
-VALUES: dict[str, type[np.number[Any]]] = {"f64": np.float64, "f32": np.float32, "i32": np.int32}
+VALUES: dict[str, type[np.number[Any]]] = {"f64": np.float64, "f32": np.float32, "i32": np.int32, "u32": np.uint32}
 """The types whose memory is the encoding."""
 
 __all__ = ["dot", "extras", "fitted_execution", "multiply", "multiply_bits", "prepared"]

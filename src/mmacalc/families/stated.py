@@ -96,12 +96,11 @@ _NO_GPU = {
 }
 
 
-def _no_gpu(name: str, vendor: str, functions: str, memory: str) -> Stated:
+def _no_gpu(name: str, vendor: str, functions: str, memory: str, nan_codes: Mapping[str, str]) -> Stated:
     """A family of processors with matrix instructions, whose manual the vendor publishes."""
-    arithmetic = f"the arithmetic of {{title}} is not modelled here ({vendor.title()}'s manual has its pseudo code)"
     return Stated(
         name, (), vendor=vendor, grammar="stated", spelling="stated", functions=functions, layouts_only=True,
-        unsupported_topics={**_NO_GPU, "arithmetic": arithmetic, "memory": memory},
+        unsupported_topics={**_NO_GPU, "memory": memory}, nan_codes=nan_codes,
     )  # fmt: skip
 
 
@@ -115,8 +114,16 @@ SIMDGROUP = Stated(
     },
 )  # fmt: skip
 AMX = _no_gpu(
-    "amx", "intel", "headers", "{title} loads whole tiles by TILELOADD, row by row; no lanes' accesses could conflict"
+    "amx",
+    "intel",
+    "headers",
+    "{title} loads whole tiles by TILELOADD, row by row; no lanes' accesses could conflict",
+    {"f32": "0xFFC00000; a NaN operand's own bits are not modelled"},
 )
 SME = _no_gpu(
-    "sme", "arm", "headers", "{title} loads vectors and slices of ZA; there are no lanes whose accesses could conflict"
+    "sme",
+    "arm",
+    "headers",
+    "{title} loads vectors and slices of ZA; there are no lanes whose accesses could conflict",
+    {"f32": "0x7FC00000"},
 )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from itertools import product
 from textwrap import fill
 
-from ..arithmetic.numerics import MMA_SIM_NAMES, kind
+from ..arithmetic.numerics import MMA_SIM_NAMES, kind, refusal
 from ..arithmetic.numerics import numerics as model_of
 from ..arithmetic.tables import KHATTAK, MMA_SIM, ROCJITSU
 from ..base.checks import arguments_checked
@@ -135,7 +135,8 @@ def overview(arch: str | None = None) -> tuple[Arithmetic, ...]:
         if arch is None and "arithmetic" in found.architecture.family.unsupported_topics:
             continue
         found.architecture.family.require("arithmetic", found.architecture.title)
-        rows = _of((*found.instructions(), *_in_tensor_memory(found)))
+        computed = [inst for inst in found.instructions() if not ({"A", "B"} <= set(inst.operands) and refusal(inst))]
+        rows = _of((*computed, *_in_tensor_memory(found)))
         alike.setdefault(repr(rows), (rows, []))[1].append(name)
     return tuple(one._replace(architectures=tuple(group)) for rows, group in alike.values() for one in rows)
 

@@ -254,10 +254,9 @@ def _modifiers(inst: Instruction, waves: Iterable[int]) -> dict[str, tuple[int, 
 
 
 def _numerics(inst: Instruction, fields: Mapping[str, int]) -> Numerics | None:
-    from ...arithmetic.numerics import numerics
+    from ...arithmetic.numerics import numerics, refusal
 
-    unknown = "move" in inst.features or "arithmetic" in inst.architecture.family.unsupported_topics
-    return None if unknown else numerics(inst, **fields)
+    return None if "move" in inst.features or refusal(inst) else numerics(inst, **fields)
 
 
 def _sass(inst: Instruction) -> dict[str, SassOpcodes]:

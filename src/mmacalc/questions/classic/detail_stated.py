@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...base.records import Record
 from ...model.architecture import DOUBTFUL
 from ...spelling import heading
+from ..numerics import numerics_lines
 from .about import ends_text
 from .detail import Page
 
@@ -31,22 +32,25 @@ class StatedDetail(Record):
 
 
 def own(detail: Detail) -> StatedDetail:
-    """What lanes and registers are, and why there is no arithmetic."""
+    """What lanes and registers are, and what is not known."""
     family = detail.instruction.architecture.family
     return StatedDetail(LANES[family.name], _not_known(detail.instruction))
 
 
 def _not_known(inst: Instruction) -> tuple[str, ...]:
+    from ...arithmetic.numerics import refusal
+
     topics, title = inst.architecture.family.unsupported_topics, inst.architecture.title
-    return tuple([topics[topic].format(title=title) for topic in ("arithmetic", "estimate")])
+    return (*filter(None, [refusal(inst)]), topics["estimate"].format(title=title))
 
 
 def text(detail: Detail) -> str:
     """Everything about one instruction."""
-    return heading(detail.instruction) + "".join([f"    {line}\n" for line in _lines(detail.instruction)])
+    return heading(detail.instruction) + "".join([f"    {line}\n" for line in _lines(detail)])
 
 
-def _lines(inst: Instruction) -> Iterator[str]:
+def _lines(detail: Detail) -> Iterator[str]:
+    inst = detail.instruction
     if inst.aliases:
         yield f"Also: {', '.join(inst.aliases)}"
     yield "Matrix dimensions:"
@@ -60,6 +64,8 @@ def _lines(inst: Instruction) -> Iterator[str]:
         count = f"{operand.registers} register{'s' * (operand.registers != 1)}"
         yield f"    {name}: {ROWS[name]}, {operand.format.name}; {count} of {operand.lanes} lanes"
         yield f"        {operand.pattern}   {sizes}{ends_text(operand)}"
+    if detail.numerics:
+        yield from numerics_lines(detail.numerics)
     yield "Not known here:"
     yield from (f"    {reason}" for reason in _not_known(inst))
     doubts = [name for name in inst.operands if inst.provenance_of(name) in DOUBTFUL]

@@ -105,7 +105,8 @@ class Arithmetic(Record):
 NO_DIFFERENCE = "No dot product was found on which the two differ."
 SUMS = {
     "aligned_truncated": "{} products and C", "exact": "{} products and C", "fma_chain": "1 product and C",
-    "integer": "all, exactly",
+    "integer": "all, exactly", "two_chains": "1 product and those of its parity; C last",
+    "rounded_to_odd": "each product and sum by itself",
 }  # fmt: skip
 """What one sum of a model adds; of the others products alone, to which C is added after."""
 
