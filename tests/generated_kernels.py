@@ -1,11 +1,12 @@
 """All kernels that `mmacalc generate` makes for a target, compiled at once, with inputs and what they must give."""
 
-import subprocess
+import shutil
 
 import numpy as np
 
 import mmacalc
-from llvm_mc import tool
+from compiling import clang
+from hip_kernels import OPTIONS
 from mmacalc.arithmetic.codecs import encode
 from mmacalc.emulator.execution import execution_of
 from mmacalc.emulator.registers import files
@@ -16,25 +17,14 @@ HEADER = "#define __global__ __attribute__((global))\n"
 def compiled(source, target, path, wave=None, options=()):
     """Compile HIP for a target to a code object."""
     size = ["-mwavefrontsize64"] if wave == 64 and target.startswith("gfx1") else []
-    done = subprocess.run(
-        [tool("clang"), "-x", "hip", f"--offload-arch={target}", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-w",
-         "--no-gpu-bundle-output", *(options or ["-O2"]), *size, "-o", path, "-"],
-        input=source, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[:2000]
-    return path
+    made = clang(*OPTIONS, f"--offload-arch={target}", *options, *size, text=source)
+    return shutil.copyfile(made, path)
 
 
 def assembled(text, target, folder):
-    """A listing as a linked code object."""
-    path = folder / "fault.hsaco"
-    done = subprocess.run(
-        [tool("clang"), "-target", "amdgcn-amd-amdhsa", f"-mcpu={target}", "-x", "assembler", "-nostdlib", "-o", path,
-         "-"],
-        input=text, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[:2000]
-    return mmacalc.load(path)
+    """A listing as a linked code object, fault.hsaco in the folder."""
+    made = clang("-target", "amdgcn-amd-amdhsa", f"-mcpu={target}", "-nostdlib", text=text, name="fault.s")
+    return mmacalc.load(shutil.copyfile(made, folder / "fault.hsaco"))
 
 
 def sources(target, wave, step=1):

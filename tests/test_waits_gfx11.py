@@ -8,7 +8,6 @@ import gzip
 import json
 import random
 import re
-import subprocess
 from itertools import product
 from pathlib import Path
 
@@ -19,7 +18,8 @@ import mmacalc
 import samples
 from generated_kernels import assembled as assembled_kernels
 from generated_kernels import compiled
-from llvm_mc import assembled, tool
+from hip_kernels import hip_listing
+from llvm_mc import assembled
 from mmacalc.cli import answer
 from test_waits_llvm import after_recognizer, recognized
 from waiting_sequences import INSERTED, RDNA4, answers, blocks, lines_of, loads, repaired_by_llvm, sampled, with_lines
@@ -333,18 +333,8 @@ NO_SELECTS = ["-mllvm", "-two-entry-phi-node-folding-threshold=0", "-mllvm", "-p
     ("target", "optimised", "wave"), product(("gfx1100", "gfx1101", "gfx1151"), ("-O0", "-O2"), (32, 64)), 4
 )
 def test_a_softmax_of_clang_is_clean_and_no_wait_of_it_can_go(target, optimised, wave):
-    command = [
-        *[tool("clang"), "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", optimised, "-S", "-o", "-", "-"],
-        *[
-            *NO_SELECTS,
-            f"--offload-arch={target}",
-            f"-DWAVE={wave}",
-            "-mwavefrontsize64" if wave == 64 else "-mno-wavefrontsize64",
-        ],
-    ]
-    done = subprocess.run(command, input=KERNEL, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    size = "-mwavefrontsize64" if wave == 64 else "-mno-wavefrontsize64"
+    lines = hip_listing(KERNEL, target, optimised, *NO_SELECTS, f"-DWAVE={wave}", size).splitlines()
     assert lint(lines, target) == ()
     waits = [at for at, line in enumerate(lines) if "depctr_va_vdst(0)" in line]
     assert len(waits) >= (2 if target != "gfx1151" else optimised == "-O2" and wave == 64)

@@ -304,6 +304,7 @@ class Record(Frozen):
 if TYPE_CHECKING:
     from typing import NamedTuple as TupleRecord
 else:
+    _tuple = tuple.__new__
 
     class _TupleRecordType(type):
         """Takes the defaults out of the class, whose attributes of these names get the items, and adds __slots__."""
@@ -315,6 +316,7 @@ else:
             namespace["_fields"] = fields
             texts = namespace["__annotations__"].values()
             namespace["_loose"] = tuple([at for at, text in enumerate(texts) if str(text).startswith(LOOSE)])
+            namespace["_plain"] = -1 if namespace["_loose"] else len(fields)
             namespace["_field_defaults"] = {field: namespace[field] for field in fields if field in namespace}
             for index, field in enumerate(fields):
                 namespace[field] = _tuplegetter(index, f"Item number {index}")
@@ -333,8 +335,12 @@ else:
         _fields = ()
         _field_defaults = {}
         _loose = ()
+        _plain = 0
+        """How many values become a record as they are; -1 if some are to be frozen first."""
 
         def __new__(cls, *values, **named):
+            if len(values) == cls._plain and not named:
+                return _tuple(cls, values)
             fields = cls._fields
             if named or len(values) != len(fields):
                 rest = fields[len(values) :]
@@ -349,7 +355,7 @@ else:
                 for at in cls._loose:
                     held[at] = frozen(held[at])
                 values = tuple(held)
-            return tuple.__new__(cls, values)
+            return _tuple(cls, values)
 
         @classmethod
         def _make(cls, values):
