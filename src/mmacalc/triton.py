@@ -1,4 +1,4 @@
-"""Triton kernels on the emulator, with NumPy or torch CPU arrays, for any target of either vendor that Triton has.
+"""Triton and Gluon kernels on the emulator, with NumPy or torch CPU arrays, for any target that Triton has.
 
 Hidden arguments, scratch, the number of threads and the bytes of shared memory come from what Triton says of the
 compiled kernel. No GPU is needed, neither to compile nor to run; the triton package is.
@@ -34,7 +34,7 @@ __all__ = ["compiled", "launch"]
 TYPES = {
     "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64", "int8": "i8", "int16": "i16",
     "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "i1",
-    "float8_e4m3fn": "fp8e4nv", "float8_e5m2": "fp8e5",
+    "float8_e4m3fn": "fp8e4nv", "float8_e5m2": "fp8e5", "float8_e4m3fnuz": "fp8e4b8", "float8_e5m2fnuz": "fp8e5b16",
 }  # fmt: skip
 """Types of elements as Triton's signatures have them."""
 WIDE_WAVES = ("gfx9",)
@@ -45,7 +45,7 @@ def launch(kernel: Any, grid: Any, *args: Any, target: str = "", **named: Any) -
     """Run a Triton kernel on the emulator, as `kernel[grid](*args, **named)` does on a GPU.
 
     Args:
-        kernel: a function with @triton.jit, or a CompiledKernel of `triton.compile` or `compiled`.
+        kernel: a function with @triton.jit or @gluon.jit, or a CompiledKernel of `triton.compile` or `compiled`.
         grid: a number or up to three.
         args, named: the kernel's arguments and constexprs, in its order or by name: NumPy arrays or torch CPU tensors
             for pointers, TensorDescriptor for tensor descriptors, numbers. Of a CompiledKernel only arguments. Besides,
@@ -75,15 +75,20 @@ def compiled(kernel: Any, target: str, values: dict[str, Any], options: dict[str
     """What Triton compiles of a function for a target.
 
     Args:
-        kernel: a function with @triton.jit. target: such as "sm_90a" or "gfx942". values: its arguments and constexprs
-            by name. options: num_warps and the like.
+        kernel: a function with @triton.jit or @gluon.jit. target: such as "sm_90a" or "gfx942". values: its arguments
+            and constexprs by name. options: num_warps and the like.
 
     Raises:
         Error: the triton package is missing, or does not compile for the target.
     """
     try:
         triton, backends = imported("triton"), imported("triton.backends.compiler")
-        compiler = imported("triton.compiler")
+        gluon = getattr(kernel, "is_gluon", bool)()
+        source_of = (
+            imported("triton.experimental.gluon._runtime").GluonASTSource
+            if gluon
+            else imported("triton.compiler").ASTSource
+        )
     except ImportError:
         raise Error("Triton is missing: pip install triton") from None
     if target.startswith("gfx"):
@@ -98,10 +103,17 @@ def compiled(kernel: Any, target: str, values: dict[str, Any], options: dict[str
     aligned = {
         (at,): [["tt.divisibility", 16]]
         for at, name in enumerate(names)
-        if signature[name][0] == "*" and _bytes_before(name, values[name]) % 16 == 0
+        if _is_multiple(signature[name], name, values[name])
     }
-    source = compiler.ASTSource(fn=kernel, signature=signature, constexprs=constants, attrs=aligned)
+    source = source_of(fn=kernel, signature=signature, constexprs=constants, attrs=aligned)
     return triton.compile(source, target=machine, options=options or {})
+
+
+def _is_multiple(kind: str, name: str, value: Any) -> bool:
+    """Whether Triton compiles for a pointer or a number that 16 divides, as its own launches do."""
+    if kind[0] == "*":
+        return _bytes_before(name, value) % 16 == 0
+    return kind in ("i32", "i64") and int(value) % 16 == 0
 
 
 def _is_constant(kernel: Any, name: str) -> bool:

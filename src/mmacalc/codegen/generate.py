@@ -7,7 +7,7 @@ from itertools import product
 from ..base.checks import arguments_checked, shown
 from ..base.errors import Error, did_you_mean, first_of
 from ..base.records import TupleRecord, json_keys
-from . import attention_cuda, attention_hip, cuda, gemm_cuda, gemm_hip, gemm_tcgen05, gemm_tma, gemm_wgmma, hip
+from . import attention_cuda, attention_hip, cuda, exports, gemm_cuda, gemm_hip, gemm_tcgen05, gemm_tma, gemm_wgmma, hip
 from . import gemm as tiled
 from .attention import attention_plan, checked_instruction, cuda_attention_plan, problem_of
 from .epilogue import epilogue_of
@@ -95,7 +95,8 @@ def generate(
     Args:
         instruction: an AMD instruction that a builtin reaches, or an mma, mma.sp, wmma.mma or wgmma of NVIDIA; with
             gemm also a tcgen05.mma, whose shape and types are modifiers (m, n, a, b, d, scale).
-        language: "hip" or "cuda"; the vendor's if left out.
+        language: "hip" or "cuda", the vendor's if left out; of a GEMM "triton", "gluon" or "cute", too: the same tile
+            as their source (D = A B).
         order_a, order_b: "row" or "col": how A and B lie in memory.
         ld: "arguments": leading dimensions, in elements and multiples of the widest access, are arguments of the
             kernel; "constants": those of one tile.
@@ -132,7 +133,7 @@ def generate(
     native = instruction.architecture.family.language
     language = language or native
     for name, value, known in (
-        ("language", language, tuple(LANGUAGES)),
+        ("language", language, (*LANGUAGES, *exports.LANGUAGES)),
         ("order_a", order_a, ("row", "col")),
         ("order_b", order_b, ("row", "col")),
         ("ld", ld, ("arguments", "constants")),
@@ -141,6 +142,14 @@ def generate(
             raise Error(f"{name} is {' or '.join(known)}; got '{value}'.{did_you_mean(value, known)}")
     if weights not in ("", "int4"):
         raise Error(f"weights is 'int4', or left out; got {shown(weights)}")
+    if language in exports.LANGUAGES:
+        if gemm is None:
+            raise Error(f"{language} is of a whole GEMM: give gemm, too, such as 4096x4096x4096")
+        others = {"attention": attention, "causal": causal, "lds": lds, "epilogue": epilogue, "split_k": split_k}
+        others |= {"batch": batch, "weights": weights, "ld": ld == "constants", **dict.fromkeys(modifiers, True)}
+        size = instruction.architecture.wave(wave)
+        found = exports.tile_plan(instruction, size, (order_a, order_b), tile, stages)
+        return exports.exported(language, found, _sizes(gemm), others)
     if language != native:
         raise Error(
             f"{instruction.name} is an instruction of {instruction.architecture.title}: the language is {native}"

@@ -9,6 +9,7 @@
     mmacalc generate -a MI355X -i v_mfma_f32_32x32x64_f8f6f4 --blgp fp4 --gemm 4096x4096x4096    A fp8, B fp4
     mmacalc generate -a B200 -i tcgen05.mma.cta_group::2.kind::f16 -m m=256 -m n=256 -m a=bf16 --gemm 4096x4096x4096
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --attention 2x16x4096x4096x128 --causal    heads of 128
+    mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --gemm 4096x4096x4096 --lang gluon    the same tile in Gluon
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --formula D          the index expressions alone
 
 One wave computes one tile: D = A B + C. --check needs clang-22, lld-22 and pyelftools for HIP, nvcc for CUDA; its
@@ -275,6 +276,12 @@ def run(options: Options) -> Reply:
         write({options.output: source.encode()})
     if options.check:
         from ..codegen.check import check
+        from ..codegen.exports import LANGUAGES
+
+        if options.lang in LANGUAGES:
+            from ..base.errors import Error
+
+            raise Error(f"--check compiles HIP and CUDA; {options.lang} has a compiler of its own: leave out --check")
 
         checked = check(
             source, inst, inst.architecture.wave(options.wavefront), single=not (options.gemm or options.attention)
@@ -296,8 +303,9 @@ COMMAND = Command(
     (
         ARCHITECTURE, INSTRUCTION, WAVE, JSON,
         option(
-            "--lang", placeholder="LANGUAGE", default="", help="hip or cuda (default: the vendor's)",
-            known=("hip", "cuda"),
+            "--lang", placeholder="LANGUAGE", default="",
+            help="hip or cuda (default: the vendor's); of --gemm also triton, gluon or cute",
+            known=("hip", "cuda", "triton", "gluon", "cute"),
         ),
         option(
             "--order-a", placeholder="ORDER", default="row", help="row (default) or col: how A lies in memory",
