@@ -112,12 +112,12 @@ NVIDIA_PEAKS = {
     "RTX 6000 Ada": "f16 f32 364.2, fp8 f32 728.5, tf32  182.1, i4  1457",
     "RTX 4090": "f16 f16 330.3, f16 f32 165.2, bf16  165.2, tf32  82.6, fp8 f16 660.6, fp8 f32 330.3, i8  660.6",
     "RTX 4080": "f16 f16 194.9, f16 f32 97.5, fp8 f32 194.9, i8  389.9",
-    "H100": "f16  989.4, bf16  989.4, tf32  494.7, fp8  1978.9, i8  1978.9",
-    "H200": "f16  989.4, fp8  1978.9",
-    "H100 PCIe": "f16  756, bf16  756, tf32  378, fp8  1513, i8  1513",
+    "H100": "f16  989.4, bf16  989.4, tf32  494.7, fp8  1978.9, i8  1978.9, f64  66.9",
+    "H200": "f16  989.4, fp8  1978.9, f64  66.9",
+    "H100 PCIe": "f64  51.2, f16  756, bf16  756, tf32  378, fp8  1513, i8  1513",
     "RTX 5090": "f16 f16 419, f16 f32 209.5, bf16  209.5, tf32  104.8, fp8 f16 838, fp8 f32 419, i8  838, e2m1  1676",
     "RTX 5080": "f16 f16 225.1, f16 f32 112.6, i8  450.2",
-    "B200": "f16  2250, bf16  2250, fp8  4500, fp6  4500, i8  4500, fp4  9000",
+    "B200": "f64  37, f16  2250, bf16  2250, fp8  4500, fp6  4500, i8  4500, fp4  9000",
     "B300": "f16  2250, bf16  2250, fp8  4500, fp4  13500",
     "RTX PRO 6000": "f16 f32 503.8, fp8 f32 1007.6, e2m1  2015.2",
 }
@@ -172,25 +172,87 @@ def test_every_product_is_found_by_its_name_and_its_chip_is_one_of_its_architect
 
 
 @pytest.mark.parametrize(
-    ("name", "shape", "instruction", "cycles", "seconds"),
+    ("name", "shape", "instruction", "tile", "cycles", "clock"),
     [
-        # chains in turn on each of 4 units matrix units, times steps of k, times the cycles of one; over the clock
-        ("MI300X", (64, 64, 64), "v_mfma_f32_16x16x16_f16", 1 * 4 * 16, 64 / 2.1e9),
-        ("MI300A", (4096, 4096, 4096), "v_mfma_f32_16x16x16_f16", 72 * 256 * 16, 294912 / 2.1e9),
-        ("MI300X", (4096, 4096, 4096), "v_mfma_f32_16x16x16_f16", 54 * 256 * 16, 221184 / 2.1e9),
-        ("MI300X", (4096, 4096, 4096), "v_mfma_f32_32x32x8_f16", 14 * 512 * 32, 229376 / 2.1e9),
-        ("RX 7600", (4096, 4096, 40), "v_wmma_f32_16x16x16_f16", 1024 * 3 * 32, 98304 / 2.655e9),
-        ("A100", (4096, 4096, 64), "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 304 * 4 * 8, 9728 / 1.41e9),
-        ("H100", (1024, 512, 64), "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16", 1 * 4 * 128, 512 / 1.83e9),
+        # rounds of tiles, times a tile's instructions on each of 4 matrix units, times steps of k, times cycles of one
+        ("MI300X", (64, 64, 64), "v_mfma_f32_16x16x16_f16", (64, 64), 1 * 4 * 4 * 16, 2.1),
+        ("MI300X", (4096, 4096, 4096), "v_mfma_f32_16x16x16_f16", (64, 128), 7 * 8 * 256 * 16, 2.1),
+        ("MI300X", (4096, 4096, 4096), "v_mfma_f32_32x32x8_f16", (64, 128), 7 * 2 * 512 * 32, 2.1),
+        ("MI355X", (4096, 4096, 4096), "v_mfma_f32_32x32x16_f16", (256, 256), 1 * 16 * 256 * 32, 2.4),
+        (
+            "A100",
+            (4096, 4096, 64),
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+            (64, 128),
+            19 * 16 * 4 * 8,
+            1.41,
+        ),
+        ("H100", (1024, 512, 64), "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16", (64, 256), 1 * 4 * 128, 1.83),
+        ("B200", (4096, 4096, 4096), "tcgen05.mma.cta_group::2.kind::f16", (256, 128), 7 * 256 * 64, 1.856),
     ],
 )
-def test_the_time_of_a_candidate_is_that_of_the_matrix_units_with_the_most_chains(
-    name, shape, instruction, cycles, seconds
-):
+def test_the_time_of_the_matrix_units_is_that_of_the_rounds_of_tiles(name, shape, instruction, tile, cycles, clock):
     found = estimate(name, *shape, "f16")
-    (one,) = (candidate for candidate in found.candidates if candidate.instruction.name == instruction)
-    assert one.seconds == pytest.approx(seconds, rel=1e-12)
-    assert one.seconds * found.device.clock_ghz * 1e9 == pytest.approx(cycles)
+    one = next(candidate for candidate in found.candidates if candidate.instruction.name == instruction)
+    assert tuple(one.tile[:2]) == tile
+    assert one.matrix_seconds == pytest.approx(cycles / (clock * 1e9), rel=1e-12)
+    assert one.tile.busy == one.tile.count / (one.tile.rounds * one.tile.at_once) <= 1
+
+
+def test_of_all_tiles_the_one_is_taken_that_needs_the_fewest_cycles():
+    """Every tile of 64, 128 and 256, counted by hand: MI300X, 304 CUs, LDS of 128 bytes a clock, sums of 256 KB."""
+    m, n, k = 3000, 5000, 512
+    (one,) = [one for one in estimate("MI300X", m, n, k, "f16").candidates if one.instruction.k == 8]
+    every = {}
+    for rows, columns in itertools.product((64, 128, 256), repeat=2):
+        rounds = -(-(-(-m // rows) * -(-n // columns)) // 304)
+        matrix = rows * columns // (32 * 32) // 4 * (k // 8) * 32
+        lds = 2 * k * (2 * rows + 2 * columns) // 128  # two waves read the same rows of A, and columns of B
+        every[rows, columns] = rounds * max(matrix, lds)
+    assert every[one.tile.m, one.tile.n] == min(every.values())
+    assert one.longest == min(every.values())
+
+
+def test_a_product_with_few_columns_is_bound_by_memory():
+    """MI300X: 33.9 MB at 5.3 TB/s take 6.4 us, the matrix units 2: the published bandwidth, AMD's data sheet."""
+    found = estimate("MI300X", 4096, 16, 4096, "f16")
+    best = found.candidates[0]
+    assert (best.bound, best.seconds) == ("memory", best.memory_seconds)
+    assert best.seconds == pytest.approx(found.bytes / 5.3e12) == pytest.approx(6.45e-6, rel=0.01)
+    assert best.matrix_seconds < best.seconds / 3
+    twice = estimate("MI300X", 4096, 16, 4096, "f16", memory_gb_s=10600).candidates[0]
+    assert twice.memory_seconds == pytest.approx(best.memory_seconds / 2)
+    assert estimate("MI308X", 64, 64, 64, "f16").device.memory_gb_s is None
+    for wrong in (0.0, -1.0, 1e6, float("nan")):
+        with pytest.raises(mmacalc.Error, match="memory_gb_s is above 0"):
+            estimate("MI300X", 64, 64, 64, "f16", memory_gb_s=wrong)
+    page = answer(["estimate", "-a", "MI308X", "--gemm", "64x64x64", "--type", "f16"]).out
+    assert "--memory says it" in page
+    assert (
+        "LDS on CDNA5 is not confirmed"
+        in answer(["estimate", "-a", "gfx1250", "--gemm", "64x64x64", "--type", "f16"]).out
+    )
+
+
+def test_bandwidths_of_memory_are_those_of_data_sheets():
+    """Terabytes a second, as the vendors print them."""
+    published = {
+        "MI250X": 3.2768, "MI300X": 5.3, "MI325X": 6, "MI355X": 8, "RX 7900 XTX": 0.96, "RX 9070 XT": 0.64,
+        "V100": 0.9, "A100": 1.555, "H100": 3.35, "H200": 4.8, "B200": 8, "RTX 4090": 1.008, "RTX 5090": 1.792,
+    }  # fmt: skip
+    for name, tera in published.items():
+        assert mmacalc.catalog.product(name).memory_gb_s == pytest.approx(1000 * tera, rel=1e-3)
+    for name in mmacalc.architectures():
+        record = mmacalc.architecture(name)
+        assert bool(record.memory_source) or not any(product.memory_gb_s for product in record.products)
+
+
+def test_emulated_instructions_are_named_as_such():
+    found = estimate("H100", 256, 256, 256, "i4").candidates
+    assert {one.emulated_by for one in found if "m16n8k64" in one.instruction.name} == {"2xIMMA.16832.S8.S8"}
+    assert not any(one.emulated_by for one in estimate("A100", 256, 256, 256, "i4").candidates)
+    page = answer(["estimate", "-a", "H100", "--gemm", "256x256x256", "--type", "i4"]).out
+    assert "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 (emulated)" in page
 
 
 @pytest.mark.parametrize(
@@ -207,7 +269,7 @@ def test_the_best_shape_of_tcgen05_is_the_one_that_takes_the_least_time(name, sh
     best = found.candidates[0]
     inst = best.instruction
     assert {size: getattr(inst, size) for size in "mnk"} == parameters
-    assert best.seconds * found.device.clock_ghz * 1e9 == pytest.approx(cycles)
+    assert best.matrix_seconds * found.device.clock_ghz * 1e9 == pytest.approx(cycles)
     assert sum(best.registers.values()) == 0
 
 
@@ -256,10 +318,10 @@ def test_units_and_clock_stand_in_for_the_products():
         estimate("MI308X", 512, 512, 512, "f16"),
         estimate("MI308X", 512, 512, 512, "f16", units=304, clock_ghz=2.1),
     )
-    assert own.device[1:] == (mmacalc.catalog.product("MI308X"), 80, None)
+    assert own.device[1:] == (mmacalc.catalog.product("MI308X"), 80, None, None)
     assert own.candidates[0].seconds is None
     x = estimate("MI300X", 512, 512, 512, "f16")
-    assert [one.seconds for one in other.candidates] == [one.seconds for one in x.candidates]
+    assert [one.matrix_seconds for one in other.candidates] == [one.matrix_seconds for one in x.candidates]
     assert (
         estimate("RX 7600", 64, 64, 64, "f16", units=27).device.units == 14
     )  # pairs of compute units, the last half used
@@ -270,7 +332,7 @@ def test_units_and_clock_stand_in_for_the_products():
 
 def test_there_is_at_least_one_unit_and_a_clock_is_more_than_0_and_less_than_1000_ghz():
     for units, clock in ((1, 0.001), (2, 0.5), (3, 999.9)):
-        assert device("MI300X", units, clock)[2:] == (units, clock)
+        assert device("MI300X", units, clock)[2:] == (units, clock, 5300)
         assert device("RX 7600", units).units == (units + 1) // 2  # two compute units in a workgroup processor
     for wrong in ({"units": 0}, {"units": -1}, {"clock_ghz": 0}, {"clock_ghz": 1000}, {"clock_ghz": -0.5}):
         with pytest.raises(mmacalc.Error, match=r"units is at least 1|below 1000"):
@@ -283,7 +345,7 @@ def test_there_is_at_least_one_unit_and_a_clock_is_more_than_0_and_less_than_100
 def test_what_nvidia_has_not_published_has_no_cycles_and_the_page_says_so():
     for name, type_, says in (
         ("Thor", "f16", "NVIDIA publishes no rate"), ("H20", "f16", "NVIDIA publishes no rate"),
-        ("H100", "f64", "of wgmma"), ("RTX 5090", "fp6", "NVIDIA publishes no rate"),
+("RTX 5090", "fp6", "NVIDIA publishes no rate"),
         ("sm_90", "f16", "no product with sm_90"),
     ):  # fmt: skip
         assert {one.cycles for one in estimate(name, 64, 64, 64, type_).candidates} == {None}
@@ -339,15 +401,23 @@ def test_the_command_line_answers_with_a_table_and_with_json():
     status, out, err = answer(argv)
     assert (status, err) == (0, "")
     assert "device: MI300X: 304 CUs at 2.1 GHz\n" in out
-    assert "|  8388608 | v_mfma_f32_32x32x8_f16    | 32            | 268435456 | 100.0 %  | 100.0 % | 109 us |" in out
+    assert "at least 201326592 bytes to move: 38 us (5300 GB/s, AMD's data sheets)" in out
+    assert (
+        "| v_mfma_f32_32x32x8_f16    | 32            | 100.0 %  | 100.0 % | 64x128 | 7        | 96.2 % | 109 us |"
+        in out
+    )
     found = json.loads(answer([*argv, "--json"]).out)
     assert found["query"] == "estimate"
     assert found["operations"] == 2 * 4096**3
     assert [c["instruction"] for c in found["candidates"]] == [
-        "v_mfma_f32_16x16x16_f16", "v_mfma_f32_32x32x8_f16", "v_mfma_f32_4x4x4_16b_f16", "v_mfma_f32_32x32x4_2b_f16",
-        "v_mfma_f32_16x16x4_4b_f16",
+        "v_mfma_f32_32x32x8_f16", "v_mfma_f32_16x16x16_f16", "v_mfma_f32_32x32x4_2b_f16", "v_mfma_f32_16x16x4_4b_f16",
+        "v_mfma_f32_4x4x4_16b_f16",
     ]  # fmt: skip
-    assert found["candidates"][1]["registers"] == {"A": 2, "B": 2, "C": 16, "D": 16}
+    assert found["candidates"][0]["tile"] == {
+        "m": 64, "n": 128, "count": 2048, "at_once": 304, "rounds": 7, "busy": pytest.approx(2048 / 2128),
+    }  # fmt: skip
+    assert found["candidates"][0]["bound"] == "matrix units"
+    assert found["candidates"][0]["registers"] == {"A": 2, "B": 2, "C": 16, "D": 16}
     assert (found["product"], found["units"], found["clock_ghz"]) == ("MI300X", 304, 2.1)
 
 

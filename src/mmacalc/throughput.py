@@ -6,6 +6,10 @@ taken to reach them, and its cycles follow (of wgmma and tcgen05: see `_memory_k
 
 So instructions of `c` cycles and `f` operations each reach 4 f / c operations per clock and unit. The *peak* of an
 architecture for some formats is the largest such number among its dense instructions on those formats.
+
+The time of a GEMM is bound by three things: the matrix units, which take the tiles of workgroups in rounds, the last of
+which is seldom full; LDS, from which the waves of a tile read A and B; and memory, from which A, B, C and D come and go
+once. Each instruction is given the tile of a workgroup that takes the least time.
 """
 
 from __future__ import annotations
@@ -44,12 +48,14 @@ SMALL = {"e3m2": "fp8", "e2m3": "fp8", "e2m1": "fp8"}
 
 class Device(TupleRecord):
     """What an estimate is for: the name that was asked for, the product that it means (None if the catalog has none),
-    its units (of RDNA: workgroup processors) and its clock; None where they are not published."""
+    its units (of RDNA: workgroup processors), its clock and the bandwidth of its memory in 1e9 bytes per second; None
+    where they are not published."""
 
     name: str
     product: Product | None
     units: int | None
     clock_ghz: float | None
+    memory_gb_s: float | None = None
 
     @property
     def matrix_units(self) -> int | None:
@@ -57,13 +63,15 @@ class Device(TupleRecord):
         return None if self.units is None else MATRIX_UNITS * self.units
 
 
-def device(name: str, units: int | None = None, clock_ghz: float | None = None) -> Device:
+def device(
+    name: str, units: int | None = None, clock_ghz: float | None = None, memory_gb_s: float | None = None
+) -> Device:
     """The device that an architecture's or product's name means.
 
     Args:
         name: an architecture, target or product; for an architecture, its first product.
         units: compute units as the vendor counts them (of RDNA: two in a workgroup processor), instead of the
-            product's. clock_ghz: the clock instead of the product's.
+            product's. clock_ghz, memory_gb_s: the clock and the bandwidth of memory instead of the product's.
 
     Raises:
         Error: no architecture is called that, or a number that is not positive.
@@ -75,11 +83,14 @@ def device(name: str, units: int | None = None, clock_ghz: float | None = None) 
         raise Error(f"units is at least 1; got {units}")
     if clock_ghz is not None and not 0 < clock_ghz < 1000:
         raise Error(f"clock_ghz is above 0 and below 1000; got {clock_ghz}")
+    if memory_gb_s is not None and not 0 < memory_gb_s < 1e6:
+        raise Error(f"memory_gb_s is above 0 and below 1000000; got {memory_gb_s}")
     product = catalog.product(name)
     count = units or (product.units if product else None)
     pairs = entry(name).architecture.unit == "WGP"
-    own = product.clock_ghz if product else None
-    return Device(name, product, -(-count // 2) if count and pairs else count, clock_ghz or own)
+    own, memory = (product.clock_ghz, product.memory_gb_s) if product else (None, None)
+    halved = -(-count // 2) if count and pairs else count
+    return Device(name, product, halved, clock_ghz or own, memory_gb_s or memory)
 
 
 def units(name: str) -> int | None:
@@ -121,7 +132,7 @@ def dense_rate(inst: Instruction, product: Product | None = None) -> int | None:
     architecture = inst.architecture
     through = architecture.fma_through
     key = _rated(inst).get(inst.formats.get("A", ""))
-    if inst.sparse or (through and through not in inst.features) or key is None:
+    if inst.sparse or key is None or (through and through not in inst.features and key != "f64"):
         return None
     native = inst.in_tensor_memory or sass.sass_of(inst, architecture.name)[1].startswith("native")
     rates = {**architecture.fma_per_clock, **(product.fma_per_clock if product else {})}
@@ -253,6 +264,23 @@ def _peak(fitting: Iterator[tuple[Instruction, dict[str, int]]], product: Produc
     )
 
 
+@json_keys("m", "n", "count", "at_once", "rounds", "busy")
+class MacroTile(TupleRecord):
+    """The tile of D of a workgroup: its rows and columns; how many there are, how many the device works on at once, and
+    in how many rounds; busy: the tiles over those of all rounds."""
+
+    m: int
+    n: int
+    count: int  # type: ignore[assignment]  # not tuple's method
+    at_once: int
+    rounds: int
+
+    @property
+    def busy(self) -> float:
+        """The part of the rounds' places that have a tile."""
+        return self.count / (self.rounds * self.at_once)
+
+
 @json_keys(
     "instruction=instruction.name",
     "shape",
@@ -267,7 +295,13 @@ def _peak(fitting: Iterator[tuple[Instruction, dict[str, int]]], product: Produc
     "operations=flops",
     "useful",
     "peak_share=share",
-    "seconds",
+    "seconds: the largest of the three",
+    "bound: matrix units, LDS or memory; null without a time",
+    "tile=tile?",
+    "matrix_seconds",
+    "lds_seconds: null where A or B are not in registers, or no bandwidth is known",
+    "memory_seconds",
+    "emulated_by: what ptxas makes of it where the target has no opcode; empty otherwise",
     "registers",
     "bytes",
 )
@@ -279,8 +313,11 @@ class Candidate(TupleRecord):
         chains: how many accumulators there are, each of which takes its instructions one after another.
         count: how many instructions are issued; flops: their operations, padding included.
         duration: the cycles of one; cycles: how long all of them occupy matrix units, added up over these.
-        seconds: the time when the chains are spread evenly over all matrix units of the device, and nothing but the
-            matrix units takes time. These three are None if a number is not known.
+            These two are None if a number is not known.
+        seconds: the largest of matrix_seconds, lds_seconds and memory_seconds; None without the first.
+        tile: of a workgroup; matrix_seconds: its rounds on the matrix units; lds_seconds: what its waves read from LDS;
+            memory_seconds: A, B, C and D once. None where a number is not known. matrix_cycles, lds_cycles: the same
+            in clocks. emulated_by: the opcodes that ptxas makes of it where the target has none; empty otherwise.
         useful: 2 M N K over `flops`; share: useful operations in those cycles over the architecture's peak on these
             formats (None if not known).
         registers: 32-bit registers a lane needs, by operand; none where it is in shared or Tensor Memory.
@@ -299,6 +336,26 @@ class Candidate(TupleRecord):
     share: float | None
     registers: Mapping[str, int]
     bytes: int
+    tile: MacroTile | None = None
+    matrix_seconds: float | None = None
+    lds_seconds: float | None = None
+    memory_seconds: float | None = None
+    emulated_by: str = ""
+    matrix_cycles: int | None = None
+    lds_cycles: int | None = None
+
+    @property
+    def longest(self) -> int | None:
+        """The cycles of the rounds of its tile, on the matrix units or in LDS."""
+        return None if self.matrix_cycles is None else max(self.matrix_cycles, self.lds_cycles or 0)
+
+    @property
+    def bound(self) -> str | None:
+        """What takes the longest."""
+        if self.seconds is None:
+            return None
+        times = {"matrix units": self.matrix_seconds, "LDS": self.lds_seconds, "memory": self.memory_seconds}
+        return max(times, key=lambda name: times[name] or 0)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -333,6 +390,7 @@ class Candidate(TupleRecord):
     "unit=architecture.unit",
     "units=device.units",
     "clock_ghz=device.clock_ghz",
+    "memory_gb_s=device.memory_gb_s: the published peak bandwidth of memory",
     "least_bytes=bytes: A, B and D moved once",
     "candidates",
 )
@@ -364,6 +422,7 @@ def estimate(
     out: str | None = None,
     units: int | None = None,
     clock_ghz: float | None = None,
+    memory_gb_s: float | None = None,
 ) -> Estimate:
     """What D = A B + C takes, for every dense instruction that could do it, best first.
 
@@ -372,11 +431,11 @@ def estimate(
         m, n, k: the shape of the whole product.
         type: the format of A and B, by any of its names ("fp8": the FP8 that the architecture has).
         out: the format of C and D; any if left out.
-        units, clock_ghz: see `device`.
+        units, clock_ghz, memory_gb_s: see `device`.
 
-    Best is: the least time on the device (in matrix units where its units are not known), then the fewest bytes,
-    then the fewest registers. Within 2 % of the least time, instructions whose N is a power of two, or all of N, come
-    before others: no swizzle divides a row of 216 columns.
+    The time of an instruction is that of its best tile of a workgroup: see `_with_tile`. Best is: the least time of
+    matrix units and LDS, then the fewest bytes, then the fewest registers. Within 2 % of the least time, instructions
+    whose N is a power of two, or all of N, come before others: no swizzle divides a row of 216 columns.
 
     Raises:
         Error: a size below 1, an unknown architecture or format, or no instruction that fits.
@@ -384,13 +443,13 @@ def estimate(
     >>> found = estimate("gfx942", 4096, 4096, 4096, "f16")
     >>> best = found.candidates[0]
     >>> best.instruction.name, best.count, best.share, dict(best.registers)
-    ('v_mfma_f32_16x16x16_f16', 16777216, 1.0, {'A': 2, 'B': 2, 'C': 4, 'D': 4})
-    >>> found.device.product.name, f"{best.seconds * 1e6:.1f} us"
-    ('MI300X', '105.3 us')
+    ('v_mfma_f32_32x32x8_f16', 8388608, 1.0, {'A': 2, 'B': 2, 'C': 16, 'D': 16})
+    >>> found.device.product.name, f"{best.seconds * 1e6:.1f} us", best.bound, best.tile[:2]
+    ('MI300X', '109.2 us', 'matrix units', (64, 128))
     """
     if min(m, n, k) < 1:
         raise Error(f"M, N and K of a GEMM are at least 1; got {m}x{n}x{k}")
-    record, where = entry(architecture).architecture, device(architecture, units, clock_ghz)
+    record, where = entry(architecture).architecture, device(architecture, units, clock_ghz, memory_gb_s)
     record.family.require("estimate", record.title)
     wanted, results, scales = formats_named(type), formats_named(out) if out else None, scaling(type)
     fitting = [
@@ -402,26 +461,33 @@ def estimate(
     if not fitting:
         raise Error(_none_fits(architecture, record, type, out))
     product = rated_product(architecture)
+    if clock_ghz is None and where.product is not None:
+        where = where._replace(
+            clock_ghz=next(
+                (clock for form, clock in where.product.clock_for.items() if form in wanted), where.clock_ghz
+            )
+        )
     best = _peak(_products(architecture, wanted), product)
+    least = min(_memory(inst, fields, m * k, k * n, m * n) for inst, fields in fitting)
     made = [
-        _candidate(inst, fields, (m, n, k), duration(inst, fields, product), best, where) for inst, fields in fitting
+        _candidate(inst, fields, (m, n, k), duration(inst, fields, product), best, where, least)
+        for inst, fields in fitting
     ]
-    made = _best_shapes(_usable_first(sorted(made, key=lambda one: _rank(one, where)), where, n))
-    least = min(_memory(one.instruction, one.modifiers, m * k, k * n, m * n) for one in made)
+    made = _best_shapes(_usable_first(sorted(made, key=_rank), n))
     return Estimate(record, where, m, n, k, type, 2 * m * n * k, best, least, tuple(made))
 
 
-def _usable_first(candidates: list[Candidate], where: Device, n: int) -> list[Candidate]:
+def _usable_first(candidates: list[Candidate], n: int) -> list[Candidate]:
     """Of those that take at most 2 % longer than the best, first the widths that kernels have: powers of two, which
     swizzles and stores divide, or all of N in one; mma before wmma, then those that load the fewest bytes,
     and then the fewest instructions."""
-    best = _longest(candidates[0], where.matrix_units or 1)
+    best = candidates[0].longest
     if best is None:
         return candidates
 
     def order(one: Candidate) -> tuple[Any, ...]:
-        width, longest = one.instruction.n, _longest(one, where.matrix_units or 1)
-        if longest is None or longest > 1.02 * best:
+        width = one.instruction.n
+        if one.longest is None or one.longest > 1.02 * best:
             return (2,)
         unusual = width & (width - 1) != 0 and width != n
         return int(unusual), "wmma" in one.instruction.features, one.bytes, one.count
@@ -438,17 +504,9 @@ def _best_shapes(candidates: list[Candidate]) -> list[Candidate]:
     return list(kept.values())
 
 
-def _rank(found: Candidate, where: Device) -> tuple[Any, ...]:
-    longest = _longest(found, where.matrix_units or 1)
+def _rank(found: Candidate) -> tuple[Any, ...]:
+    longest = found.longest
     return (longest is None, longest or found.count, found.bytes, sum(found.registers.values()))
-
-
-def _longest(found: Candidate, matrix_units: int) -> int | None:
-    """The cycles of the matrix units that have the most chains to carry out."""
-    if found.duration is None:
-        return None
-    at_once = max(1, matrix_units // matrix_units_used(found.instruction))
-    return -(-found.chains // at_once) * (found.count // found.chains) * found.duration
 
 
 def _candidate(
@@ -458,6 +516,7 @@ def _candidate(
     each: int | None,
     best: int | None,
     where: Device,
+    least: int,
 ) -> Candidate:
     m, n, k = shape
     tiles = -(-m // inst.m) * -(-n // inst.n)
@@ -476,10 +535,96 @@ def _candidate(
     inputs = tiles * steps
     moved = _memory(inst, fields, inputs * inst.m * inst.k, inputs * inst.k * inst.n, tiles * inst.m * inst.n)
     found = Candidate(inst, fields, chains, count, each, cycles, None, flops, useful / flops, share, registers, moved)
-    longest = _longest(found, where.matrix_units or 0)
-    if longest is None or where.matrix_units is None or where.clock_ghz is None:
+    return _timed(_with_tile(found, fields, shape, where), where, least)
+
+
+def _timed(found: Candidate, where: Device, least: int) -> Candidate:
+    """The three times of a candidate, as far as the clock and the bandwidth are known."""
+    if found.instruction.architecture.family.has_published_rates:
+        opcodes, status = sass.sass_of(found.instruction, found.instruction.arch)
+        found = found._replace(emulated_by=opcodes if status == "emulated" else "")
+    memory = least / (where.memory_gb_s * 1e9) if where.memory_gb_s else None
+    if found.longest is None or not where.clock_ghz or not where.units:
+        return found._replace(memory_seconds=memory)
+    clock = where.clock_ghz * 1e9
+    matrix = found.matrix_cycles / clock if found.matrix_cycles else 0.0
+    lds = found.lds_cycles / clock if found.lds_cycles else None
+    seconds = max(matrix, lds or 0, memory or 0)
+    return found._replace(seconds=seconds, matrix_seconds=matrix, lds_seconds=lds, memory_seconds=memory)
+
+
+# --- The tile of a workgroup ---
+
+SIDES = (64, 128, 256)
+"""Rows and columns of D of a workgroup that kernels have; fewer where the product or the instruction has fewer."""
+SUMS = {"amd": 1 << 18, "nvidia": 1 << 17}
+"""Bytes of D that a unit's registers hold at most: half of 512 KB (CDNA, RDNA) and of 256 KB (NVIDIA)."""
+
+
+def _with_tile(found: Candidate, fields: Mapping[str, int], shape: tuple[int, int, int], where: Device) -> Candidate:
+    """The candidate with the tile of a workgroup that takes the fewest cycles; of equals the one that loads least.
+
+    A tile is computed by up to four waves, one on each matrix unit of a compute unit; a smaller one leaves units to
+    other workgroups. tcgen05.mma has its own tile, that of one SM or of two.
+    """
+    if found.duration is None:
         return found
-    return found._replace(seconds=longest / (where.clock_ghz * 1e9))
+    made = [_tiled(found, fields, shape, tile, where) for tile in _tiles(found.instruction, fields, shape)]
+    return min(made, key=lambda one: (one.longest, sum(1 / side for side in (one.tile or (1, 1))[:2])))
+
+
+def _tiles(inst: Instruction, fields: Mapping[str, int], shape: tuple[int, int, int]) -> Iterator[tuple[int, int]]:
+    if inst.in_tensor_memory:
+        yield inst.m, inst.n
+        return
+    rows, columns = (
+        sorted({-(-min(side, own * -(-size // own)) // own) * own for side in SIDES})
+        for own, size in ((inst.m, shape[0]), (inst.n, shape[1]))
+    )
+    bits = inst.format("D", fields).bits
+    every = [(m, n) for m in rows for n in columns]
+    yield from [(m, n) for m, n in every if m * n * bits <= 8 * SUMS[inst.architecture.vendor]] or every[:1]
+
+
+def _tiled(
+    found: Candidate, fields: Mapping[str, int], shape: tuple[int, int, int], tile: tuple[int, int], where: Device
+) -> Candidate:
+    """The candidate with a tile, and the cycles of the matrix units and of LDS."""
+    inst, (m, n, k) = found.instruction, shape
+    inside = tile[0] // inst.m * (tile[1] // inst.n)
+    inside = -(-inside // inst.blocks)
+    own = matrix_units_used(inst)
+    waves = max(own, min(MATRIX_UNITS, inside * own)) // own
+    matrix_units = where.matrix_units or MATRIX_UNITS
+    at_once = max(1, matrix_units // (waves * own))
+    count = -(-m // tile[0]) * -(-n // tile[1])
+    rounds = -(-count // at_once)
+    assert found.duration is not None
+    cycles = rounds * -(-inside // waves) * -(-k // inst.k) * found.duration
+    shared = lds_bytes_per_clock(inst.architecture)
+    reads = None
+    if shared and {"A", "B"} <= set(inst.register_operands) and own == 1:
+        waves_m = 2 if waves >= 4 else 1
+        across = waves // waves_m
+        a, b = (inst.format(name, fields).bits for name in "AB")
+        bits = k * (tile[0] * across * a + tile[1] * waves_m * b)
+        together = max(1, min(MATRIX_UNITS // waves, count))  # workgroups that share a unit's LDS
+        reads = rounds * -(-bits * together // (8 * shared))
+    macro = MacroTile(*tile, count, at_once, rounds)
+    return found._replace(tile=macro, matrix_cycles=cycles, lds_cycles=reads)
+
+
+def lds_bytes_per_clock(architecture: Architecture) -> int | None:
+    """What LDS (shared memory) of a unit delivers in a clock: its banks of 4 bytes, where they were measured.
+
+    >>> lds_bytes_per_clock(catalog.architecture("cdna3")), lds_bytes_per_clock(catalog.architecture("cdna4"))
+    (128, 256)
+    """
+    if architecture.vendor == "nvidia":
+        return SHARED_MEMORY_BYTES
+    known = [line for line in architecture.lds_phases if line[0] == "read" and line[4] != "unconfirmed"]
+    widest = max([line[2] for line in known], default=0) * 4
+    return widest * (2 if architecture.unit == "WGP" else 1) or None
 
 
 def _memory(inst: Instruction, fields: Mapping[str, int], a: int, b: int, d: int) -> int:

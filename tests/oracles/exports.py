@@ -58,7 +58,17 @@ def by_nvcc(case, source, folder, cutlass):
     """The PTX, and what a launch needs."""
     path = Path(folder) / "kernel.cu"
     path.write_text(source)
-    command = ["nvcc", "-std=c++17", f"-arch={case.arch}", "-I", f"{cutlass}/include", "-ptx", str(path), "-o"]
+    command = [
+        "nvcc",
+        "-std=c++17",
+        "--expt-relaxed-constexpr",
+        f"-arch={case.arch}",
+        "-I",
+        f"{cutlass}/include",
+        "-ptx",
+        str(path),
+        "-o",
+    ]
     subprocess.run([*command, str(path.with_suffix(".ptx"))], check=True)
     version = subprocess.run(["nvcc", "--version"], capture_output=True, text=True, check=True).stdout
     threads = int(source.rpartition("<<<")[2].partition(">>>")[0].split(", ")[1])

@@ -33,8 +33,9 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
         "builtins": "mfma",
         "lds_bytes": 65536,
         "rocwmma": ("gfx908",),
-        # Compute units and peak engine clock in GHz: AMD's data sheet.
-        "products": (("MI100", 120, 1.502),),
+        # Compute units and peak engine clock in GHz, memory bandwidth in GB/s: AMD's data sheet.
+        "memory_source": "AMD's data sheets",
+        "products": (("MI100", 120, 1.502, 1229),),
         # Operations per clock and CU of the vector unit: AMD lab notes, "AMD matrix cores".
     },
 )

@@ -33,8 +33,9 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
         "builtins": "mfma",
         "lds_bytes": 65536,
         "rocwmma": ("gfx90a",),
-        # Compute units (of both dies) and peak engine clock in GHz: AMD's data sheets.
-        "products": (("MI250X", 220, 1.7), ("MI250", 208, 1.7), ("MI210", 104, 1.7)),
+        # Compute units (of both dies) and peak engine clock in GHz, memory bandwidth in GB/s: AMD's data sheets.
+        "memory_source": "AMD's data sheets",
+        "products": (("MI250X", 220, 1.7, 3277), ("MI250", 208, 1.7, 3277), ("MI210", 104, 1.7, 1638)),
         # Operations per clock and CU of the vector unit: AMD lab notes, "AMD matrix cores".
     },
 )

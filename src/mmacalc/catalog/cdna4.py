@@ -40,10 +40,11 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
         "builtins": "mfma",
         "lds_bytes": 163840,
         "rocwmma": ("gfx950",),
-        # Compute units and peak engine clock in GHz: AMD's data sheets; of the MI350P the units are in the ROCm
+        # Compute units and peak engine clock in GHz, memory bandwidth in GB/s: AMD's data sheets; of the MI350P the units are in the ROCm
         # documentation (AMD GPU specifications), which has no clocks.
+        "memory_source": "AMD's data sheets",
         "products": (
-            ("MI355X", 256, 2.4, {"aliases": ("mi355",)}), ("MI350X", 256, 2.2, {"aliases": ("mi350",)}),
+            ("MI355X", 256, 2.4, 8000, {"aliases": ("mi355",)}), ("MI350X", 256, 2.2, 8000, {"aliases": ("mi350",)}),
             ("MI350P", 128, None),
         ),
         "assumed": ("valu_cycles",),

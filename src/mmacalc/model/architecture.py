@@ -34,20 +34,27 @@ class Product(Record):
     Attributes:
         name: as the vendor prints it; aliases: other names, lower case.
         units: compute units (of NVIDIA: SMs); clock_ghz: the clock that the published peaks assume; None if it is
-            not published.
+            not published. memory_gb_s: the published peak bandwidth of its memory (HBM, GDDR), in 1e9 bytes per second.
         target: the compiler's name of its chip, where the architecture has several.
         fma_per_clock: what differs from the architecture's; None for a rate that is not published.
+        clock_for: the clock that the published peak of a format assumes, where it is another.
     """
 
     name: str
     units: int | None = None
     clock_ghz: float | None = None
+    memory_gb_s: float | None = None
     aliases: tuple[str, ...] = ()
     target: str = ""
     fma_per_clock: Mapping[str, int | None] = {}
+    clock_for: Mapping[str, float] = {}
 
     def _check(self) -> None:
-        for field, value in (("units", self.units), ("clock_ghz", self.clock_ghz)):
+        for field, value in (
+            ("units", self.units),
+            ("clock_ghz", self.clock_ghz),
+            ("memory_gb_s", self.memory_gb_s),
+        ):
             if value is not None and not (isinstance(value, (int, float)) and value > 0):
                 raise Error(f"product {self.name}: {field} is {value!r}; it should be a positive number, or None")
 
@@ -94,7 +101,8 @@ class Architecture(Record):
         tcgen05: what a target with Tensor Memory has: see `mmacalc.catalog.grammar.tcgen05`.
         fma_per_clock: dense multiply-adds per clock and SM by type ("f16", or "f16.f32" only with f32 accumulators,
             "fp8", "fp4", "int8" ..., "fp4.k96" only with that K); fma_source: where they are published;
-            fma_through: the only instructions that reach them, if not all do.
+            fma_through: the only instructions that reach them, if not all do (f64 has no such instruction).
+        memory_source: where the bandwidths of its products' memory are published.
     """
 
     name: str
@@ -137,6 +145,7 @@ class Architecture(Record):
     fma_per_clock: Mapping[str, int] = {}
     fma_source: str = ""
     fma_through: str = ""
+    memory_source: str = ""
 
     def _check(self) -> None:
         where = f"the catalog's record of architecture '{self.name}'"

@@ -2,15 +2,18 @@
 
     mmacalc estimate -a MI300A --gemm 4096x4096x4096 --type f16
     mmacalc estimate -a gfx950 --gemm 8192x8192x8192 --type fp4 --json
-    mmacalc estimate -a MI308X --gemm 4096x4096x4096 --type fp8 --clock 1.4
+    mmacalc estimate -a MI308X --gemm 4096x4096x4096 --type fp8 --clock 1.4 --memory 5300
 
-An architecture or target stands for the product that the answer names; --units and --clock describe another. "cycles
-each" is how long one instruction occupies its matrix unit, of which a compute unit (of RDNA: a workgroup processor,
-of NVIDIA: an SM) has four that work at the same time; "cycles" is that of all instructions. "useful" is the part of
-the issued operations that is not padding, "peak" the useful operations in those cycles over the architecture's fastest
-instruction on the format, "time" that of the device, its matrix units sharing the output blocks evenly and nothing
-else taking time, "A B D" the 32-bit registers of each lane, and "bytes" what is moved when every instruction loads its
-A and B from memory.
+An architecture or target stands for the product that the answer names; --units, --clock and --memory describe another.
+"cycles each" is how long one instruction occupies its matrix unit, of which a compute unit (of RDNA: a workgroup
+processor, of NVIDIA: an SM) has four that work at the same time. "useful" is the part of the issued operations that is
+not padding, "peak" the useful operations in those cycles over the architecture's fastest instruction on the format.
+
+"tile" is the tile of D of a workgroup that takes the least time, of 64, 128 or 256 rows and columns whose sums fit into
+registers (tcgen05: its own). The device takes tiles in "rounds", and "busy" is how full these are with the last. "time"
+is the longest of three, which "bound" names: the matrix units in all rounds; LDS (shared memory), from which each wave
+of a tile reads its rows of A and columns of B; memory, from which A, B and C come and to which D goes once. "A B D" are
+the 32-bit registers of each lane. Nothing else is in the time: the text below the table says what is left out.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from ..model import Instruction
     from ..throughput import Candidate, Estimate
 
-COLUMNS = ("count", "instruction", "cycles each", "cycles", "useful", "peak", "time", "A B D", "bytes")
+COLUMNS = ("instruction", "cycles each", "useful", "peak", "tile", "rounds", "busy", "time", "bound", "A B D")
 
 
 def text(estimate: Estimate) -> str:
@@ -37,7 +40,7 @@ def text(estimate: Estimate) -> str:
     record = estimate.architecture
     lines = [
         f"D = A B + C of {estimate.m}x{estimate.n}x{estimate.k} with {estimate.type} inputs on {record.title}",
-        f"{estimate.flops} operations; at least {estimate.bytes} bytes to move",
+        f"{estimate.flops} operations; at least {estimate.bytes} bytes to move{_moved(estimate)}",
         _device(estimate),
     ]
     if estimate.peak is not None:
@@ -50,6 +53,16 @@ def text(estimate: Estimate) -> str:
         + LEGEND
         + "".join(f"{note}\n" for note in _notes(estimate))
     )
+
+
+def _moved(estimate: Estimate) -> str:
+    """How long memory takes, and where its bandwidth is from."""
+    device = estimate.device
+    if not device.memory_gb_s:
+        return ""
+    own = device.product is not None and device.memory_gb_s == device.product.memory_gb_s
+    source = f", {estimate.architecture.memory_source}" if own else ""
+    return f": {time_text(estimate.bytes / (device.memory_gb_s * 1e9))} ({device.memory_gb_s:g} GB/s{source})"
 
 
 def _device(estimate: Estimate) -> str:
@@ -74,7 +87,13 @@ def _rate(estimate: Estimate) -> str:
 
 
 def _notes(estimate: Estimate) -> Iterator[str]:
+    from ..throughput import lds_bytes_per_clock
+
     record = estimate.architecture
+    if not estimate.device.memory_gb_s:
+        yield "The bandwidth of memory is not in the catalog, so it bounds no time: --memory says it."
+    if lds_bytes_per_clock(record) is None:
+        yield f"The bandwidth of LDS on {record.title} is not confirmed, so it bounds no time."
     unsure = [c.instruction.name for c in estimate.candidates if c.instruction.provenance_of("cycles") == "unconfirmed"]
     if unsure:
         yield f"The cycles of {', '.join(unsure)} are unconfirmed."
@@ -93,38 +112,38 @@ def _notes(estimate: Estimate) -> Iterator[str]:
 
 def _emulated(estimate: Estimate) -> Iterator[str]:
     """What ptxas makes of instructions for which the target has no opcode of its own."""
-    from ..catalog.grammar.sass import sass_of
-
     for one in estimate.candidates:
-        inst = one.instruction
-        opcodes, status = sass_of(inst, inst.arch)
-        if status == "emulated":
-            yield f"Emulated: {estimate.architecture.title} has no opcode for {estimate.type}; ptxas makes {opcodes} of"
-            yield f"{inst.name} (and alike of the others)."
-            if ".S8" in opcodes or ".U8" in opcodes:
+        if one.emulated_by:
+            title, opcodes = estimate.architecture.title, one.emulated_by
+            yield f"Emulated: {title} has no opcode for {estimate.type}; ptxas makes {opcodes} of"
+            yield f"{one.instruction.name} (and alike of the others)."
+            if ".S8" in one.emulated_by or ".U8" in one.emulated_by:
                 yield "So int8 needs as many matrix instructions, and no conversion: --type i8 has its rates."
             return
 
 
 LEGEND = """\
 cycles each: of one instruction on its matrix unit; useful: without padding; peak: of the fastest there is for these
-  formats; A B D: 32-bit registers of a lane; bytes: moved if every instruction loads its A and B from memory
-time: of the matrix units alone; memory, LDS, launch, power and the tile of a workgroup are left out
+  formats; tile: of a workgroup; rounds: of tiles on the device, and how full; A B D: 32-bit registers of a lane
+time: the longest of the matrix units, what waves read from LDS, and A, B, C and D once from memory; left out are
+  filling LDS, caches, latency, the first tiles and the epilogue, launch, split K, clocks under load
 """
 
 
 def _row(found: Candidate) -> tuple[str, ...]:
     chosen = "".join(f" {field}:{value}" for field, value in found.modifiers.items())  # as the assembler writes them
+    tile = found.tile
     return (
-        str(found.count),
-        found.instruction.name + chosen + _parameters(found.instruction),
+        found.instruction.name + chosen + _parameters(found.instruction) + " (emulated)" * bool(found.emulated_by),
         "?" if found.duration is None else str(found.duration),
-        "?" if found.cycles is None else str(found.cycles),
         _percent(found.useful),
         _percent(found.share),
+        "?" if tile is None else f"{tile.m}x{tile.n}",
+        "?" if tile is None else str(tile.rounds),
+        "?" if tile is None else _percent(tile.busy),
         "?" if found.seconds is None else time_text(found.seconds),
+        found.bound or "?",
         " ".join(str(found.registers[name]) for name in "ABD"),
-        str(found.bytes),
     )
 
 
@@ -156,17 +175,18 @@ def run(options: Options) -> Reply:
 
     answer = estimate(
         options.architecture, *shape("--gemm", options.gemm), options.type,
-        out=options.out, units=options.units, clock_ghz=_clock(options.clock),
+        out=options.out, units=options.units, clock_ghz=_real("--clock", "GHz, such as 2.1", options.clock),
+        memory_gb_s=_real("--memory", "GB/s, such as 5300", options.memory),
     )  # fmt: skip
     return show(options.json, "estimate", answer, text)
 
 
-def _clock(text: str | None) -> float | None:
+def _real(name: str, what: str, text: str | None) -> float | None:
     if text is None:
         return None
-    if (clock := real(text)) is None:
-        raise Error(f"--clock takes a number of GHz, such as 2.1; got '{text}'")
-    return clock
+    if (value := real(text)) is None:
+        raise Error(f"{name} takes a number of {what}; got '{text}'")
+    return value
 
 
 COMMAND = Command(
@@ -183,6 +203,7 @@ COMMAND = Command(
         option("--out", placeholder="FORMAT", help="the format of C and D; any if left out"),
         number("--units", help="compute units (of NVIDIA: SMs), instead of the product's"),
         option("--clock", placeholder="GHZ", help="the clock in GHz, instead of the product's"),
+        option("--memory", placeholder="GB/S", help="the bandwidth of memory in GB/s, instead of the product's"),
     ),
     run, {"estimate": text},
 )  # fmt: skip

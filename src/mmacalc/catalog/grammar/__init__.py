@@ -200,13 +200,13 @@ class Entry:
 
 
 def _products(record: Mapping[str, Any]) -> tuple[Product, ...]:
-    """The products of a record, whose lines are (name, units, clock in GHz[, {more}])."""
+    """The products of a record, whose lines are (name, units, clock in GHz[, memory in GB/s][, {more}])."""
     products = []
     for line in record.get("products", ()):
         described = bool(line) and hasattr(line[-1], "keys")
         fields, more = (line[:-1], line[-1]) if described else (line, {})
         if not fields or not fits(fields[0], "str") or not fits(more, "Mapping[str, Any]"):
-            raise Error(f"a product is (name, units, clock in GHz[, {{...}}]); got {shown(line)}")
+            raise Error(f"a product is (name, units, clock in GHz[, memory in GB/s][, {{...}}]); got {shown(line)}")
         products.append(Product(*fields, **more))
     return tuple(products)
 

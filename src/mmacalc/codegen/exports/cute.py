@@ -92,7 +92,7 @@ def source(plan: TilePlan, sizes: tuple[int, int, int]) -> str:
 def _head(plan: TilePlan) -> Iterator[str]:
     inst = plan.instruction
     yield f"// D = A B with {inst.name} on {inst.architecture.title}, for CuTe (CUTLASS 4):"
-    yield f"// nvcc -std=c++17 -arch={inst.arch} -I cutlass/include"
+    yield f"// nvcc -std=c++17 --expt-relaxed-constexpr -arch={inst.arch} -I cutlass/include"
     yield f"// {plan.memory}"
     yield f"// {plan.title[0].upper()}{plan.title[1:]}."
     multiples = [f"ld{side.name.lower()} of {side.vector}" for side in plan.sides]
@@ -212,8 +212,8 @@ def kernel_name(plan: TilePlan) -> str:
 
 
 def _place() -> Iterator[str]:
-    yield "__shared__ alignas(1024) AElement a_tiles[cosize_v<AShared>];"
-    yield "__shared__ alignas(1024) BElement b_tiles[cosize_v<BShared>];"
+    for name in "AB":
+        yield f"__shared__ alignas(1024) char {name.lower()}_tiles[cosize_v<{name}Shared> * sizeof({name}Element)];"
     yield "// Blocks that run together share few rows and columns, for the caches."
     yield "int const tiles_m = ceil_div(M, BlockM{}), tiles_n = ceil_div(N, BlockN{});"
     yield f"int const group = blockIdx.x / ({GROUP} * tiles_n), rest = blockIdx.x % ({GROUP} * tiles_n);"
@@ -230,7 +230,8 @@ def _tensors(plan: TilePlan) -> Iterator[str]:
         shape = f"make_shape(Block{size}{{}}, BlockK{{}})"
         yield f"Tensor {low}_memory = make_tensor(make_gmem_ptr({side.name}), make_shape({size}, K), {stride});"
         yield f"Tensor {low}_part = local_tile({low}_memory, {shape}, make_coord({tile}, _));"
-        yield f"Tensor {low}_shared = make_tensor(make_smem_ptr({low}_tiles), {side.name}Shared{{}});"
+        pointer = f"make_smem_ptr(({side.name}Element*){low}_tiles)"
+        yield f"Tensor {low}_shared = make_tensor({pointer}, {side.name}Shared{{}});"
         yield f"auto {low}_copy = {side.name}Copy{{}};"
         yield f"auto {low}_thread = {low}_copy.get_slice(threadIdx.x);"
         yield f"Tensor {low}_from = {low}_thread.partition_S({low}_part);"
