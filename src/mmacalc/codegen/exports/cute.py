@@ -7,6 +7,7 @@ shared memory have the plan's swizzle (of wgmma: the canonical layout of the sam
 from __future__ import annotations
 
 from ...base.errors import Error
+from ..gemm_staging import FIRST_ASYNC, target_number
 from ..source import indented
 from .plan import GROUP, SharedTile, TilePlan
 
@@ -83,7 +84,7 @@ def source(plan: TilePlan, sizes: tuple[int, int, int]) -> str:
         )
     if (wanted := inst.format("D").name) not in ("f32", "s32", "i32"):
         raise Error(f"{inst.name} adds in {wanted}; kernels of CuTe are written for sums of f32 and i32")
-    if inst.arch == "sm_75":
+    if target_number(inst) < FIRST_ASYNC:
         raise Error(f"kernels of CuTe are filled by cp.async, which {inst.architecture.title} does not have")
     lines = [*_head(plan), *_types(plan), *_copy(plan), *_kernel(plan), *_launch(plan, sizes)]
     return "\n".join([*lines, ""])

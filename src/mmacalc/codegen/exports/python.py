@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...base.errors import Error
 from ...catalog import entry
+from ..gemm_staging import FIRST_ASYNC, target_number
 from .plan import GROUP, SharedTile, TilePlan
 
 TYPE_CHECKING = False
@@ -54,7 +55,7 @@ def check_formats(plan: TilePlan, language: str) -> None:
     for name in "AB":
         if (form := inst.format(name).name) not in ELEMENTS:
             raise Error(f"{name} of {inst.name} is {form}; kernels of {language} are written for {', '.join(ELEMENTS)}")
-    if inst.arch == "sm_75":
+    if inst.architecture.family.language == "cuda" and target_number(inst) < FIRST_ASYNC:
         raise Error(f"Triton 3.9 compiles for sm_80 and newer; {inst.name} is of {inst.architecture.title}: use cuda")
     if any(size & (size - 1) for size in plan.block):
         raise Error(f"Triton's tiles have powers of two; that of {inst.name} is {'x'.join(map(str, plan.block))}")

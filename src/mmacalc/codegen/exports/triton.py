@@ -8,6 +8,7 @@ the warps. Where those are not the plan's, the source is refused: Gluon can say 
 from __future__ import annotations
 
 from ...base.errors import Error
+from ...catalog import entry
 from ..source import indented
 from .plan import TilePlan
 from .python import SUMS, block_order, check_deepest, check_formats, footer, header, kernel_head, zero
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["source"]
 
-OTHER_UNITS = ("sm_90a", "sm_100a", "sm_103a", "sm_110a")
-"""Targets for which Triton makes wgmma or tcgen05 of a product of such tiles, and no mma.sync."""
 PRECISION = {"f32": "ieee", "tf32": "tf32", "xf32": "tf32"}
 """What tl.dot is told of products of 32-bit elements."""
 
@@ -46,12 +45,15 @@ def _check(plan: TilePlan) -> None:
         Error: the instruction or the arrangement of the warps would be another.
     """
     inst, title = plan.instruction, plan.instruction.architecture.title
-    if inst.name.startswith("mma.sync") and inst.arch in OTHER_UNITS:
+    others = entry(inst.arch).instructions()
+    newer = any("wgmma" in one.features for one in others) or entry(inst.arch).tensor_memory_names
+    if inst.name.startswith("mma.sync") and newer:
         raise Error(f"Triton chooses the instruction itself, on {title} none of mma.sync: use lang cuda, or gluon")
     formats = {inst.format(name).name for name in "AB"}
     if len(formats) > 1 and inst.architecture.family.language == "hip":
         raise Error(f"Triton computes the transpose, with another instruction than {inst.name}: use lang gluon, or hip")
-    if inst.arch == "cdna4" and formats & {"e4m3", "e5m2"}:
+    chosen = any(one.choices and (one.m, one.n) == (inst.m, inst.n) for one in others)
+    if chosen and inst.name.startswith("v_mfma") and formats & {"e4m3", "e5m2"}:
         raise Error(f"Triton multiplies fp8 by f8f6f4 on {title}, not by {inst.name}, which lang gluon can say")
     if inst.architecture.family.language == "hip":
         check_deepest(plan, "Triton")
