@@ -1,4 +1,4 @@
-"""Batches and a split K of generated GEMMs of AMD, on the emulator: right at edges, without a finding."""
+"""Batches and a split K of generated GEMMs on the emulator: right at edges, without a finding."""
 
 import re
 
@@ -10,9 +10,11 @@ from generated_gemms import OPTIONS, laid_out
 from generated_kernels import compiled
 from mmacalc import Error
 from mmacalc.arithmetic.codecs import encode
-from mmacalc.codegen import gemm
+from mmacalc.codegen import gemm, gemm_cuda, gemm_wgmma
+from oracles.emulated_kernel import ptx_of
 from samples import sampled
 
+MMA = "mma.sync.aligned"
 CASES = [
     ("gfx942", "v_mfma_f32_32x32x8_f16", ("row", "row"), 3, 2, (37, 21, 75)),
     ("gfx90a", "v_mfma_f64_16x16x4f64", ("row", "col"), 2, None, (33, 16, 9)),
@@ -20,7 +22,12 @@ CASES = [
     ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", ("row", "col"), 4, 2, (32, 40, 448)),
     ("gfx942", "v_mfma_i32_32x32x16_i8", ("col", "row"), 5, None, (48, 32, 256)),
     ("gfx1100", "v_wmma_f32_16x16x16_f16", ("row", "col"), 2, 2, (16, 24, 96)),
+    ("sm_80", f"{MMA}.m16n8k16.row.col.f32.f16.f16.f32", ("row", "row"), 3, 2, (37, 21, 75)),
     ("gfx1250", "v_wmma_f32_16x16x32_f16", ("row", "row"), 2, 2, (40, 24, 130)),
+    ("sm_75", f"{MMA}.m16n8k8.row.col.f32.f16.f16.f32", ("col", "col"), None, 3, (48, 32, 64)),
+    ("sm_80", f"{MMA}.m8n8k4.row.col.f64.f64.f64.f64", ("row", "col"), 2, None, (33, 16, 30)),
+    ("sm_120a", f"{MMA}.m16n8k32.row.col.s32.s8.s8.s32", ("row", "col"), 4, 2, (40, 48, 448)),
+    ("sm_90a", "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16", ("row", "row"), 3, 2, (70, 40, 200)),
 ]
 MORE = 32  # elements between batches
 
@@ -33,16 +40,20 @@ def test_products_in_slices_are_right(target, name, orders, split, batches, size
     source = mmacalc.generate(
         inst, "", *orders, gemm="64x64x64", split_k=split, batch=batches, epilogue=epilogue, **fields
     )
-    kernels = mmacalc.load(compiled(source, target, tmp_path / "k.hsaco", options=OPTIONS.get(target, ())))
-    found = gemm.plan(inst, None, *orders, **fields)
+    if target.startswith("gfx"):
+        kernels = mmacalc.load(compiled(source, target, tmp_path / "k.hsaco", options=OPTIONS.get(target, ())))
+        found = gemm.plan(inst, None, *orders, **fields)
+    else:
+        kernels = mmacalc.load(ptx_of(source, target, tmp_path))
+        found = (gemm_wgmma if "wgmma" in inst.features else gemm_cuda).plan(inst, *orders)
     m, n, k = sizes
     count = batches or 1
     a, b, c = (rng.integers(-2, 3, (count, *shape)).astype(float) for shape in ((m, k), (k, n), (m, n)))
     right = a @ b if epilogue is None else np.maximum(0.5 * (a @ b) + 2 * c, 0)
     given, leads = [], []
     for matrix, order, side in zip((a, b), orders, "AB"):
-        form = found.operand(side).format
-        rows = [encode(each if order == "row" else each.T, form, "amd") for each in matrix]
+        form = found.operand(side).format if target.startswith("gfx") else inst.format(side)
+        rows = [encode(each if order == "row" else each.T, form, inst.architecture.family.vendor) for each in matrix]
         leads.append(rows[0].shape[1])
         given.append(apart([laid_out(each, form.bits, leads[-1]) for each in rows]))
     form = inst.format("D")
@@ -81,7 +92,7 @@ def apart(matrices):
 
 def launches(source):
     """The names of the kernels that the launch lines have."""
-    return re.findall(r"// hipLaunchKernelGGL\((\w+),", source)
+    return re.findall(r"// (?:hipLaunchKernelGGL\()?(gemm_\w+)(?:,|<<<)", source)
 
 
 def test_parts_beyond_k_are_zeros(tmp_path):
@@ -97,7 +108,12 @@ def test_parts_beyond_k_are_zeros(tmp_path):
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"split_k": 2}, "are of a whole GEMM"),
     ("gfx1100", "v_wmma_f16_16x16x16_f16", {"gemm": "9x9x9", "split_k": 2}, "its sibling that adds up in f32"),
     ("gfx950", "v_mfma_scale_f32_32x32x64_f8f6f4", {"gemm": "32x32x64", "batch": 2}, "matrices without scales"),
-    ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", {"gemm": "9x9x9", "batch": 2}, "are of AMD's"),
+    ("sm_100a", "tcgen05.mma.cta_group::1.kind::f16", {"gemm": "9x9x9", "batch": 2}, "those of tcgen05 have none"),
+    ("sm_80", f"{MMA}.m16n8k16.row.col.f16.f16.f16.f16", {"gemm": "9x9x9", "split_k": 2}, "its sibling that adds up"),
+    ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", {"gemm": "9x9x9", "batch": 2}, "are of dense"),
+    ("sm_80", f"{MMA}.m16n8k64.row.col.s32.s4.s4.s32", {"gemm": "8x8x64", "split_k": 2}, "elements of whole bytes"),
+    ("sm_80", f"{MMA}.m16n8k16.row.col.f32.f16.f16.f32", {"gemm": "8x8x64", "batch": 2, "weights": "int4"},
+     "f32.f16.f16.f32 and weights"),
 ])  # fmt: skip
 def test_slices_that_cannot_be_are_refused(target, name, given, says):
     with pytest.raises(Error, match=re.escape(says)):

@@ -21,6 +21,7 @@ from ..memory_access.swizzles import Swizzle
 from ..memory_access.transpose_loads import loads_for
 from .epilogue import NO_EPILOGUE, output_format
 from .fragments import fragment, linear_sum, runs, total
+from .gemm_slices import name_ending
 from .source import extents, memory_type
 from .staging import Side
 
@@ -132,9 +133,7 @@ class Plan(TupleRecord):
     def name(self) -> str:
         """The name of the kernel for aligned matrices; `_any` behind it is that of the other."""
         formats = "".join(f"_{self.operand(side).format.name}" for side in "AB") if self.instruction.choices else ""
-        split = f"_split{self.split}" if self.split > 1 else ""
-        suffix = "" if split else self.epilogue.suffix
-        return f"gemm_{self.instruction.name[2:]}{formats}{suffix}{split}{'_batched' * bool(self.batches)}"
+        return f"gemm_{self.instruction.name[2:]}{formats}{name_ending(self)}"
 
     @property
     def reduce_name(self) -> str:

@@ -17,6 +17,7 @@ from ..memory_access.swizzles import MODES
 from . import gemm_weights
 from .epilogue import finishing, output_format
 from .fragments import fragment, runs, total
+from .gemm_slices import reduction, tile_plan
 from .gemm_staging import (
     CudaPlan,
     accumulator,
@@ -144,10 +145,11 @@ def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:
         sizes: M, N and K of the launch line that is shown.
     """
     a, b, d = (fragment(found.instruction.operand(name)) for name in "ABD")
+    each = tile_plan(found)
     lines = [*head(found), *_constants(found), *block_order(), *staging(found), *_products(found)]
     lines += gemm_weights.function(found.instruction) if found.weights else ()
-    lines += finishing(found.instruction, found.epilogue)
-    return "\n".join([*lines, *_tile(found, a, b, d), *kernels(found), *launch_line(found, sizes), ""])
+    lines += [*finishing(found.instruction, each.epilogue), *_tile(each, a, b, d), *kernels(found)]
+    return "\n".join([*lines, *reduction(found), *launch_line(found, sizes), ""])
 
 
 def _constants(found: CudaPlan) -> Iterator[str]:

@@ -7,10 +7,10 @@ rows begin at multiples of 16 bytes, one for all others, which moves element by 
 
 from __future__ import annotations
 
-from .epilogue import NO_EPILOGUE, finishing, output_format, parameters
+from .epilogue import finishing, output_format, parameters
 from .fragments import fragment, runs, total
 from .gemm import SCALED_K, VECTOR, pieces
-from .gemm_slices import notes, reduction, sliced_kernel, sliced_launch
+from .gemm_slices import notes, reduction, sliced_kernel, sliced_launch, tile_plan
 from .hip import ARGUMENTS, FIELDS, HEADER, reached
 from .source import indented, memory_type
 from .staging import WORDS
@@ -56,9 +56,7 @@ def source(found: Plan, sizes: tuple[int, int, int]) -> str:
         sizes: M, N and K of the launch line that is shown.
     """
     builtin = reached(found.instruction, found.wave).builtin
-    each = (
-        found._replace(epilogue=NO_EPILOGUE) if found.split > 1 else found
-    )  # the epilogue is of the sums of all parts
+    each = tile_plan(found)
     lines = [*_head(each, builtin), *_helpers(each), *_tile(each, builtin), *_kernels(each)]
     lines += [*reduction(found), *_launch(found, sizes)]
     return "\n".join([*lines, ""])

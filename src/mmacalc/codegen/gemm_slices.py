@@ -1,40 +1,56 @@
-"""Batches of a GEMM of AMD, and a GEMM whose K is split among workgroups: kernels around the same tile.
+"""Batches of a GEMM, and a GEMM whose K is split among workgroups (blocks): kernels around the same tile.
 
 Batches are the third dimension of the grid, parts of K the second. Each part writes its sums to a workspace of
 M x N for each part (and batch); a second kernel adds them in the order of the parts, so that the result is the same
-every time, and does the epilogue.
+every time, and does the epilogue. The plans of both vendors' kernels have what these functions ask for.
 """
 
 from __future__ import annotations
 
 from ..base.errors import Error
-from .epilogue import finishing, output_format, parameters
+from .epilogue import NO_EPILOGUE, finishing, output_format, parameters
 from .source import memory_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import TypeVar
 
     from .gemm import Plan
+    from .gemm_staging import CudaPlan
+    from .staging import Side
 
-__all__ = ["MOST_PARTS", "checked_slices", "notes", "reduction", "sliced_kernel", "sliced_launch"]
+    Sliced = TypeVar("Sliced", Plan, CudaPlan)
+
+__all__ = [
+    "MOST_PARTS", "checked_slices", "name_ending", "notes", "reduction", "sliced_kernel", "sliced_launch", "tile_plan",
+]  # fmt: skip
 
 MOST_PARTS = 128
 REDUCING = 256  # work-items of a workgroup that adds the parts
+BUILTINS = {"workgroup_id": "ctaid", "workitem_id": "tid"}  # of AMD's, the special registers of PTX
 
 
-def checked_slices(found: Plan, split: int | None, batch: int | None) -> Plan:
+def checked_slices(found: Sliced, split: int | None, batch: int | None) -> Sliced:
     """The plan with parts of K, and batches.
 
     Raises:
-        Error: numbers out of range, scaled instructions, or sums that a workspace should not round.
+        Error: numbers out of range, scaled or sparse instructions, elements that share bytes in CUDA, or sums that a
+            workspace should not round.
     """
+    if split is None and batch is None:
+        return found
     for name, value, most in (("split_k", split, MOST_PARTS), ("batch", batch, 65535)):
         if value is not None and not 1 <= value <= most:
             raise Error(f"{name} is from 1 to {most}; got {value}")
     inst = found.instruction
     if inst.scaled and (batch or (split or 1) > 1):
         raise Error(f"split_k and batch are of matrices without scales; {inst.name} has scales: leave them out")
+    if _language(found) == "cuda" and (inst.sparse or found.b.bits != found.a.bits or inst.format("A").bits < 8):
+        raise Error(
+            "split_k and batch of NVIDIA's kernels are of dense matrices with elements of whole bytes, both as wide: "
+            f"leave them out with {inst.name}{' and weights' * (found.b.bits != found.a.bits)}"
+        )
     if (split or 1) > 1 and inst.format("D").bits < 32:
         raise Error(
             f"the sums of {inst.name} are {inst.format('D').name}, and parts of them would be rounded before they are "
@@ -43,7 +59,32 @@ def checked_slices(found: Plan, split: int | None, batch: int | None) -> Plan:
     return found._replace(split=split or 1, batches=batch)
 
 
-def notes(found: Plan) -> Iterator[str]:
+def tile_plan(found: Sliced) -> Sliced:
+    """The plan of a tile: of a part of K it stores sums, and the epilogue is of those of all parts."""
+    return found._replace(epilogue=NO_EPILOGUE) if found.split > 1 else found
+
+
+def name_ending(found: Plan | CudaPlan) -> str:
+    """The end of a kernel's name: its epilogue, where the kernel does it itself, and its slices."""
+    split = f"_split{found.split}" if found.split > 1 else found.epilogue.suffix
+    return split + "_batched" * bool(found.batches)
+
+
+def _language(found: Plan | CudaPlan) -> str:
+    language: str = found.instruction.architecture.family.language
+    return language
+
+
+def _number(found: Plan | CudaPlan, kind: str, name: str, register: str, axis: str) -> Iterator[str]:
+    """The lines that define a number of the workgroup or of the work-item (`BUILTINS`) along an axis."""
+    if _language(found) == "hip":
+        yield f"    const {kind} {name} = __builtin_amdgcn_{register}_{axis}();"
+        return
+    yield f"    int {name};"
+    yield f'    asm("mov.u32 %0, %%{BUILTINS[register]}.{axis};" : "=r"({name}));'
+
+
+def notes(found: Plan | CudaPlan) -> Iterator[str]:
     """What the head of the source says."""
     if found.batches:
         yield "// Batches are a_batch, b_batch, d_batch elements apart, aligned where lda, ldb, ldd have to be;"
@@ -51,8 +92,8 @@ def notes(found: Plan) -> Iterator[str]:
     if found.split > 1:
         batches = "batches x " * bool(found.batches)
         yield f"// K is split into {found.split} parts, the second dimension of the grid. Each writes its sums to the"
-        yield f"// workspace `sums`, {batches}{found.split} x M x N, of which {found.reduce_name}"
-        yield "// makes D, always in the same order."
+        yield f"// workspace `sums`, {batches}{found.split} x M x N, of which"
+        yield f"// {found.reduce_name} makes D, always in the same order."
 
 
 def _elements(name: str, bits: int) -> str:
@@ -60,72 +101,96 @@ def _elements(name: str, bits: int) -> str:
     return name if bits >= 8 else f"({name}) / {8 // bits}"
 
 
-def _batched(found: Plan, name: str, bits: int) -> str:
-    return f" + {_elements(f'batch * {name.lower()}_batch', bits)}" if found.batches else ""
+def _batched(found: Plan | CudaPlan, side: Side) -> str:
+    return f" + {_elements(f'batch * {side.name.lower()}_batch', side.bits)}" if found.batches else ""
 
 
-def _declared(found: Plan, names: tuple[str, ...]) -> str:
+def _declared(found: Plan | CudaPlan, names: tuple[str, ...]) -> str:
     """The parameters of batches behind all others."""
     return ",\n    " + ", ".join(f"long long {name}_batch" for name in names) if found.batches else ""
 
 
-def sliced_kernel(found: Plan, name: str, aligned: str) -> Iterator[str]:
-    """The body and the parameters of a kernel, from its name on."""
-    given = "const a_element *__restrict__ A, const b_element *__restrict__ B"
-    batch = "const long long batch = __builtin_amdgcn_workgroup_id_z();"
-    a, b = (_batched(found, side.name, side.bits) for side in (found.a, found.b))
+def sliced_kernel(found: Plan | CudaPlan, name: str, aligned: str) -> Iterator[str]:
+    """The parameters and the body of a kernel behind its attributes."""
+    hip = _language(found) == "hip"
+    elements = ("a_element", "b_element") if hip else (found.a.element, found.b.element)
+    given = ", ".join([f"const {kind} *__restrict__ {side}" for kind, side in zip(elements, "AB")])
+    output = _output(found)
+    a, b = (_batched(found, side) for side in (found.a, found.b))
+    first_line = f"void {name}(" if hip else f"{name}("
     if found.split == 1:
         c = ("c",) if found.epilogue.beta else ()
-        d = "output *D" if found.epilogue.beta else "output *__restrict__ D"  # C may be D
+        d = f"{output} *D" if found.epilogue.beta else f"{output} *__restrict__ D"  # C may be D
         given += f", {d},\n    int M, int N, int K, int lda, int ldb, int ldd"
-        yield f"void {name}("
+        yield first_line
         more = parameters(found.instruction, found.epilogue).declared
         yield f"    {given}{more}{_declared(found, ('a', 'b', 'd', *c))}) {{"
-        yield f"    {batch}"
+        yield from _number(found, "long long", "batch", "workgroup_id", "z")
         more = parameters(found.instruction, found.epilogue).passed.replace(" C,", " C + batch * c_batch,")
         yield f"    tile<{aligned}>(A{a}, B{b}, D + batch * d_batch,"
         yield f"        M, N, K, lda, ldb, ldd{more});"
         yield "}"
         return
-    yield f"void {name}("
-    yield f"    {given}, output *__restrict__ sums,"
+    yield first_line
+    yield f"    {given}, {output} *__restrict__ sums,"
     yield f"    int M, int N, int K, int lda, int ldb{_declared(found, ('a', 'b'))}) {{"
-    yield f"    {batch if found.batches else 'const long long batch = 0;'}"
+    yield from _batch(found)
+    yield from _number(found, "int", "part", "workgroup_id", "y")
     yield f"    enum {{ SPLIT = {found.split} }};"
-    yield "    const int part = __builtin_amdgcn_workgroup_id_y(), stages = (K + BLOCK_K - 1) / BLOCK_K;"
+    yield "    const int stages = (K + BLOCK_K - 1) / BLOCK_K;"
     yield "    const int depth = (stages + SPLIT - 1) / SPLIT * BLOCK_K;  // of a part"
     yield "    const int first = part * (long long)depth < K ? part * depth : K;"
     starts = []
     for side in (found.a, found.b):
         start = "(long long)first" + ("" if side.along_k else f" * ld{side.name.lower()}")
-        starts.append(f"{side.name}{_batched(found, side.name, side.bits)} + {_elements(start, side.bits)}")
+        starts.append(f"{side.name}{_batched(found, side)} + {_elements(start, side.bits)}")
     yield f"    tile<{aligned}>({starts[0]}, {starts[1]},"
-    yield "        sums + (batch * SPLIT + part) * M * N, M, N, least(K - first, depth), lda, ldb, N);"
+    place = f"sums + ({'batch * SPLIT + ' * bool(found.batches)}part) * (long long)M * N"
+    yield f"        {place}, M, N,"
+    yield "        K - first < depth ? K - first : depth, lda, ldb, N);"
     yield "}"
 
 
-def reduction(found: Plan) -> Iterator[str]:
+def _batch(found: Plan | CudaPlan) -> Iterator[str]:
+    if found.batches:
+        yield from _number(found, "long long", "batch", "workgroup_id", "z")
+
+
+def _output(found: Plan | CudaPlan) -> str:
+    """The type of what a tile stores: D's elements, or sums; HIP's sources have a name for it."""
+    if _language(found) == "hip":
+        return "output"
+    inst = found.instruction
+    form = inst.format("D") if found.split > 1 else output_format(inst, found.epilogue)
+    return memory_type(form.name, "cuda")
+
+
+def reduction(found: Plan | CudaPlan) -> Iterator[str]:
     """The kernel that adds the parts of K; nothing where K is whole."""
     if found.split == 1:
         return
     inst, more = found.instruction, parameters(found.instruction, found.epilogue)
     yield from finishing(inst, found.epilogue)
-    made = memory_type(output_format(inst, found.epilogue).name, "hip")
+    language, output = _language(found), _output(found)
+    made = memory_type(output_format(inst, found.epilogue).name, language)
     c = ("c",) if found.epilogue.beta else ()
-    yield "// D from the sums of the parts, one element for each work-item."
-    yield f'extern "C" __global__ __attribute__((amdgpu_flat_work_group_size({REDUCING}, {REDUCING})))'
-    yield f"void {found.reduce_name}("
+    yield f"// D from the sums of the parts, one element for each {'work-item' if language == 'hip' else 'thread'}."
+    bounds = f"amdgpu_flat_work_group_size({REDUCING}, {REDUCING})"
+    attributes = f"__attribute__(({bounds}))" if language == "hip" else f"void __launch_bounds__({REDUCING})"
+    yield f'extern "C" __global__ {attributes}'
+    yield f"{'void ' * (language == 'hip')}{found.reduce_name}("
     declared = more.declared + _declared(found, ("d", *c))
-    yield f"    const output *__restrict__ sums, {made} *D, int M, int N, int ldd{declared}) {{"
-    batch = "__builtin_amdgcn_workgroup_id_z()" if found.batches else "0"
-    yield f"    const long long batch = {batch}, all = (long long)M * N;"
-    yield f"    const long long at = (long long)__builtin_amdgcn_workgroup_id_x() * {REDUCING} +"
-    yield "        __builtin_amdgcn_workitem_id_x();"
+    yield f"    const {output} *__restrict__ sums, {made} *D, int M, int N, int ldd{declared}) {{"
+    yield from _batch(found)
+    yield from _number(found, "int", "block", "workgroup_id", "x")
+    yield from _number(found, "int", "thread", "workitem_id", "x")
+    yield f"    const long long all = (long long)M * N, at = (long long)block * {REDUCING} + thread;"
     yield "    if (at >= all) return;"
     yield "    const int row = at / N, column = at % N;"
-    yield "    output sum = 0;"
+    yield f"    {output} sum = 0;"
     yield f"    for (int part = 0; part < {found.split}; ++part)"
-    yield f"        sum += sums[(batch * {found.split} + part) * all + at];"
+    place = f"({f'(long long)batch * {found.split} + ' * bool(found.batches)}part) * all + at"
+    yield f"        sum += sums[{place}];"
     place = f"D[{'batch * d_batch + ' * bool(found.batches)}(long long)row * ldd + column]"
     passed = more.passed.replace(" C,", " C + batch * c_batch,") if found.batches else more.passed
     yield f"    {place} ="
@@ -134,7 +199,9 @@ def reduction(found: Plan) -> Iterator[str]:
     yield ""
 
 
-def sliced_launch(found: Plan, sizes: tuple[int, int, int], name: str, leads: tuple[int, int]) -> Iterator[str]:
+def sliced_launch(
+    found: Plan | CudaPlan, sizes: tuple[int, int, int], name: str, leads: tuple[int, int]
+) -> Iterator[str]:
     """The lines that launch the kernels."""
     m, n, k = sizes
     lda, ldb = leads
@@ -146,11 +213,17 @@ def sliced_launch(found: Plan, sizes: tuple[int, int, int], name: str, leads: tu
     def strides(names: str) -> str:
         return "".join(f", {({**apart, **c})[each]}" for each in names if each in {**apart, **c})
 
-    yield f"// hipLaunchKernelGGL({name}, {grid}, dim3({found.threads}), 0, stream,"
+    yield _launched(found, name, grid, found.threads)
     if found.split == 1:
         yield f"//     A, B, D, {m}, {n}, {k}, {lda}, {ldb}, {n}{more}{strides('abdc')});"
         return
     yield f"//     A, B, sums, {m}, {n}, {k}, {lda}, {ldb}{strides('ab')});  // A, B, sums, M, N, K, lda, ldb"
     blocks = -(-m * n // REDUCING)
-    yield f"// hipLaunchKernelGGL({found.reduce_name}, dim3({blocks}, 1, {batches}), dim3({REDUCING}), 0, stream,"
+    yield _launched(found, found.reduce_name, f"dim3({blocks}, 1, {batches})", REDUCING)
     yield f"//     sums, D, {m}, {n}, {n}{more}{strides('dc')});  // sums, D, M, N, ldd"
+
+
+def _launched(found: Plan | CudaPlan, name: str, grid: str, threads: int) -> str:
+    if _language(found) == "hip":
+        return f"// hipLaunchKernelGGL({name}, {grid}, dim3({threads}), 0, stream,"
+    return f"// {name}<<<{grid}, {threads}, 0, stream>>>("

@@ -9,6 +9,7 @@ from ..base.errors import Error
 from ..base.records import TupleRecord
 from .epilogue import NO_EPILOGUE, output_format, parameters
 from .fragments import fragment, runs
+from .gemm_slices import name_ending, notes, sliced_kernel, sliced_launch
 from .ptx import HEADER, SHARED_ADDRESS
 from .source import IN_BYTES, in_bytes, kernel_name, memory_type
 from .staging import Side
@@ -49,6 +50,8 @@ class CudaPlan(TupleRecord):
     stages: int
     epilogue: Epilogue = NO_EPILOGUE
     weights: bool = False  # whether B has 4 bits, which the kernel makes 16
+    split: int = 1  # the parts of K, and how many products the launch line has: see `gemm_slices`
+    batches: int | None = None
 
     def with_stages(self, asked: int | None) -> CudaPlan:
         """The plan with a number of stages: as asked for, or three if they fit.
@@ -67,7 +70,12 @@ class CudaPlan(TupleRecord):
     @property
     def name(self) -> str:
         """The name of the kernel for aligned matrices; `_any` behind it is that of the other."""
-        return f"gemm_{kernel_name(self.instruction)}{'_int4' * self.weights}{self.epilogue.suffix}"
+        return f"gemm_{kernel_name(self.instruction)}{'_int4' * self.weights}{name_ending(self)}"
+
+    @property
+    def reduce_name(self) -> str:
+        """The name of the kernel that adds the parts of K."""
+        return f"{self.name}_reduce"
 
     def shares(self, side: Side) -> int:
         """The k of the product that one unit of a side in memory stands for: 2 of a compressed A, and of pairs of
@@ -194,6 +202,7 @@ def head(found: CudaPlan) -> Iterator[str]:
     yield f"// ld are in elements. {found.name}"
     yield f"// is for aligned matrices: {leads}{pairs};"
     yield f"// {found.name}_any for all others."
+    yield from notes(found)
     yield HEADER + SHARED_ADDRESS.rstrip()
     yield ""
 
@@ -471,6 +480,10 @@ def kernels(found: CudaPlan, ways: tuple[str, ...] = ("true", "false")) -> Itera
     for aligned in ways:
         name = found.name + "_any" * (aligned == "false")
         yield 'extern "C" __global__ void __launch_bounds__(THREADS)'
+        if found.split > 1 or found.batches:
+            yield from sliced_kernel(found, name, aligned)
+            yield ""
+            continue
         yield f"{name}({arguments(found)}) {{"
         more = parameters(found.instruction, found.epilogue).passed
         given = ", ".join(["A", "B", "D", *found.inputs])
@@ -488,6 +501,9 @@ def launch_line(found: CudaPlan, sizes: tuple[int, int, int]) -> Iterator[str]:
     lda, ldb = kept if found.a.along_k else m, k if found.b.along_k else n
     ldb = -(-ldb // 32) * 32 if found.weights else ldb
     name = found.name + "_any" * (not found.aligned(m, n, k, lda, ldb, n))
+    if found.split > 1 or found.batches:
+        yield from sliced_launch(found, sizes, name, (lda, ldb))
+        return
     yield f"// {name}<<<{found.blocks(m, n)}, {found.threads}>>>("
     more = parameters(found.instruction, found.epilogue).passed
     given = ", ".join(["A", "B", "D", *found.inputs])

@@ -16,6 +16,7 @@ from ..families.shared_memory import SWIZZLES, panel_offsets
 from ..memory_access.swizzles import MODES
 from .epilogue import finishing, output_format
 from .fragments import fragment
+from .gemm_slices import reduction, tile_plan
 from .gemm_staging import (
     VECTOR,
     CudaPlan,
@@ -91,8 +92,9 @@ def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:
     Args:
         sizes: M, N and K of the launch line that is shown.
     """
-    lines = [*head(found), DESCRIPTOR, *block_order(), *finishing(found.instruction, found.epilogue), *body(found)]
-    return "\n".join([*lines, *kernels(found), *launch_line(found, sizes), ""])
+    each = tile_plan(found)
+    lines = [*head(found), DESCRIPTOR, *block_order(), *finishing(found.instruction, each.epilogue), *body(each)]
+    return "\n".join([*lines, *kernels(found), *reduction(found), *launch_line(found, sizes), ""])
 
 
 def body(found: CudaPlan) -> Iterator[str]:

@@ -107,8 +107,8 @@ def generate(
             and the instruction if left out.
         epilogue: of a GEMM, what becomes of A B: words such as "alpha,beta,scale=row,bias=column,relu,to=f16":
             D = activation(alpha * scales * A B + beta * C + bias), in f32.
-        split_k: of a GEMM of AMD, the parts of K that are added by a second kernel; batch: how many products the launch
-            line has, whose matrices are strides apart (arguments of the kernel).
+        split_k: of a GEMM, the parts of K that are added by a second kernel; batch: how many products the launch line
+            has, whose matrices are strides apart (arguments of the kernel). Not of tcgen05; of wgmma without TMA.
         attention: "BxHxMxNxD" or (B, H, M, N, D): O = softmax(scale Q K^T) V of B batches and H heads of D elements, of
             M queries and N keys, around an instruction of f16 or bf16 whose sums are f32 (of NVIDIA: mma.sync). B, H, M
             and N are in the launch line; the kernel takes any. tile is then "MxN", queries and keys.
@@ -199,24 +199,24 @@ def _whole(
         hip_plan = tiled.plan(inst, wave, *orders, tile, stages, **modifiers)
         hip_plan = checked_slices(hip_plan._replace(epilogue=epilogue_of(epilogue, inst)), *slices)
         return gemm_hip.source(hip_plan, sizes)
-    if slices != (None, None):
-        raise Error(
-            "split_k and batch are of AMD's kernels; those of NVIDIA compute one product by whole K: leave them out"
-        )
     if tile is not None:
         shape = "; the shape of tcgen05.mma is its tile: give m and n" if inst.in_tensor_memory else ""
         raise Error(f"tile is of AMD's kernels: those of NVIDIA have one tile for each instruction{shape}")
     if inst.in_tensor_memory:
+        if slices != (None, None):
+            raise Error("split_k and batch are of kernels around registers; those of tcgen05 have none: leave them out")
         by_tcgen05 = gemm_tcgen05.plan(inst, *orders, stages)
         return gemm_tcgen05.source(by_tcgen05._replace(epilogue=epilogue_of(epilogue, inst)), sizes)
     if "wgmma" in inst.features:
         by_tma = gemm_tma.plan(inst, *orders, stages)
-        if by_tma is not None:
+        if by_tma is not None and slices == (None, None):
             return gemm_tma.source(by_tma.with_epilogue(epilogue_of(epilogue, inst)), sizes)
         by_wgmma = gemm_wgmma.plan(inst, *orders, stages)
-        return gemm_wgmma.source(by_wgmma._replace(epilogue=epilogue_of(epilogue, inst)), sizes)
+        by_wgmma = checked_slices(by_wgmma._replace(epilogue=epilogue_of(epilogue, inst)), *slices)
+        return gemm_wgmma.source(by_wgmma, sizes)
     by_mma = gemm_cuda.plan(inst, *orders, stages, bool(modifiers))
-    return gemm_cuda.source(by_mma._replace(epilogue=epilogue_of(epilogue, inst)), sizes)
+    by_mma = checked_slices(by_mma._replace(epilogue=epilogue_of(epilogue, inst)), *slices)
+    return gemm_cuda.source(by_mma, sizes)
 
 
 def _check_gemm(

@@ -326,11 +326,11 @@ COMMAND = Command(
         ),
         option(
             "--split-k", placeholder="#", kind=int,
-            help="parts of K of --gemm (AMD), each a workgroup's, added by a second kernel",
+            help="parts of K of --gemm, each a workgroup's, added by a second kernel",
         ),
         option(
             "--batch", placeholder="N", kind=int,
-            help="products of --gemm (AMD) in the launch line, whose matrices are strides apart",
+            help="products of --gemm in the launch line, whose matrices are strides apart",
         ),
         option(
             "--attention", placeholder="BxHxMxNxD",
