@@ -196,11 +196,12 @@ def test_every_classic_command_line_is_answered_or_refused(folder, argv):
     check(argv)
 
 
+@pytest.mark.parametrize("examples", [30, pytest.param(100, marks=pytest.mark.whole)])
 @pytest.mark.parametrize("command", BATCHABLE)
-def test_every_command_answers_or_refuses(folder, monkeypatch, command):
+def test_every_command_answers_or_refuses(folder, monkeypatch, command, examples):
     monkeypatch.setattr("mmacalc.questions.page._data_text", lambda: "")  # ten seconds, the same every time
 
-    @tried(30 if command in ("run", "numerics", "find") else 60)
+    @tried(examples // 2 if command in ("run", "numerics", "find") else examples)
     @given(command_lines(command))
     def every(argv):
         monkeypatch.setattr("sys.stdin", Stdin(b"s_nop 0\n"))
@@ -213,6 +214,7 @@ def test_every_command_answers_or_refuses(folder, monkeypatch, command):
 @tried(100)
 @given(st.lists(st.sampled_from([*CLASSIC, *VALUES, *COMMANDS]).filter(lambda word: word != "batch"), max_size=4))
 def test_words_without_sense_are_answered_or_refused(folder, monkeypatch, argv):
+    monkeypatch.setattr("mmacalc.questions.page._data_text", lambda: "")
     monkeypatch.setattr("sys.stdin", Stdin(b""))
     check(argv)
 

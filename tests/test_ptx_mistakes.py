@@ -11,6 +11,7 @@ import mmacalc
 from mistaken_ptx import CASES, RIGHT, TEXT, kernels
 from mmacalc.cli import answer
 from ptx_findings import Case, compiled, is_named, is_right, launched
+from samples import sampled
 
 # name: the kind of a finding ("stopped" of an error, "note" of a note), what its line of the source has, its words
 WRONG: dict[str, tuple[str, str, str]] = {
@@ -95,13 +96,13 @@ def test_every_kernel_of_the_source_is_tried() -> None:
     assert kernels().keys() == {*RIGHT, *WRONG, *UNNAMED}
 
 
-@pytest.mark.parametrize("schedule", [None, 1, 3, 5])
+@sampled("schedule", [None, 1, 3, 5], 2)
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_kernel_is_right_and_has_no_finding_in_any_order(name: str, schedule: int | None) -> None:
     is_right(kernels()[name], case(name), schedule)
 
 
-@pytest.mark.parametrize("name", WRONG)
+@sampled("name", WRONG, 40)
 def test_a_mistake_is_named_at_its_line_of_the_source(name: str) -> None:
     is_named(kernels()[name], case(name), WRONG[name])
 

@@ -764,7 +764,7 @@ def is_clause(pair):
     return all(text.startswith(("global", "buffer", "flat", "scratch", "tbuffer")) for text in pair)
 
 
-@pytest.mark.parametrize("target", OF_TARGET)
+@sampled("target", OF_TARGET, 2, first=1)
 def test_llc_inserts_what_we_say_between_instructions_without_a_matrix(target):
     known = OF_TARGET[target]
     pairs = [pair for pair in product(known, repeat=2) if not is_clause(pair) and not pair[0].startswith("s_rfe")]
@@ -784,7 +784,7 @@ def test_llc_inserts_what_we_say_between_instructions_without_a_matrix(target):
     assert waiting > 100
 
 
-@pytest.mark.parametrize("target", OF_TARGET)
+@sampled("target", OF_TARGET, 2)
 def test_lint_asks_for_the_nops_that_llc_inserts_into_listings_without_a_matrix(target):
     known = {text: line for text, line in OF_TARGET[target].items() if not text.startswith(("s_rfe", "v_exp"))}
     chance, listings = random.Random(target), []

@@ -37,12 +37,12 @@ def test_a_kernel_of_one_workgroup_is_reported_in_the_singular():
 
 
 def test_differences_with_nan_have_no_largest():
-    inst = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
-    one, zero = np.ones((16, 16), np.float32), np.zeros((16, 16), np.float32)
+    inst = mmacalc.instruction("gfx942", "v_mfma_f64_4x4x4_4b_f64")  # small, for all its mistakes are tried
+    one, zero = np.ones((4, 4, 4)), np.zeros((4, 4, 4))
     wrong = np.array(inst.multiply(one, one, zero))
-    wrong[3, 4] = np.nan
+    wrong[1, 2, 3] = np.nan
     shown = text(mmacalc.diagnose(inst, one, one, zero, d=wrong), inst)
-    assert "Comparison: 1 of 256 elements differ, NaN among them." in shown
+    assert "Comparison: 1 of 64 elements differ, NaN among them." in shown
     assert "at most NaN" not in shown
 
 
