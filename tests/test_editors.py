@@ -1,6 +1,7 @@
 """The language server, asked by a client over standard input and output, and what it says of texts."""
 
 import asyncio
+import gzip
 import os
 import random
 import re
@@ -15,6 +16,7 @@ from pygls.lsp.client import LanguageClient
 import mmacalc
 from mmacalc.cli import answer
 from mmacalc.cli.editing import Document, architecture_of
+from mmacalc.cli.ptx_editing import faults, faults_of_whole
 
 ROOT = Path(__file__).parents[1]
 MFMA = "v_mfma_f32_4x4x4_16b_f16 v[0:3], v[4:5], v[6:7], v[0:3]"
@@ -221,6 +223,71 @@ def test_ptx_shows_statements_that_there_are_not_and_where_it_cannot_be_read():
     [only] = Document("a.ptx", right.replace("ret;", "ret")).problems()
     assert (only.line, only.severity, "expected" in only.message) == (11, "error", True)
     assert Document("part.ptx", ".target sm_80\n" + HOVERS["a.ptx"][0]).problems() == []  # no module
+
+
+def ptx_of(count):
+    """A module with a kernel of so many statements, all in its first lines right."""
+    rng = random.Random(1)
+    head = PTX[: PTX.index("    ld.param")].replace("<4>", "<400>").replace("<2>", "<400>")
+    forms = (
+        "add.s64 %rd{}, %rd{}, {};", "mul.lo.s32 %r{}, %r{}, %r{};", "ld.global.u32 %r{0}, [%rd{1}+{2}];",
+        "st.global.v2.b32 [%rd{}], {{%r{}, %r{}}};", "setp.lt.s32 %p{0}, %r{1}, {2};",
+        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32\n\t\t{{%r{0},%r{0},%r{0},%r{0}}}, {{%r{1},%r{1},%r{1},%r{1}}},"
+        "\n\t\t{{%r{2},%r{2}}}, {{%r{0},%r{0},%r{0},%r{0}}};",
+    )  # fmt: skip
+    lines = [rng.choice(forms).format(*[rng.randrange(400) for _ in range(3)]) for _ in range(count)]
+    return head + "    .reg .pred %p<400>;\n\t" + "\n\t".join(lines) + "\n$L_end:\n\tret;\n}\n"
+
+
+def test_ptx_of_ten_thousand_lines_is_checked_anew_in_half_a_second_of_work_after_a_keystroke():
+    lines, taken = ptx_of(7_000).split("\n"), []
+    assert len(lines) > 9_000
+    assert Document("kernel.ptx", "\n".join(lines)).problems() == []
+    for at, line in ((20, "\tsub.s32 %r1, %r2, 3;"), (4000, "\tsub.s63 %r1, %r2, 3;"), (8000, "\tsub.s32 %r1")):
+        at = next(row for row in range(at, len(lines)) if lines[row - 1].endswith(";"))
+        lines.insert(at, line)
+        begin = time.process_time()
+        document = Document("kernel.ptx", "\n".join(lines))
+        problems = document.problems()
+        document.hints(0, 60)
+        taken.append(time.process_time() - begin)
+        assert problems == [] if at < 4000 else len(problems) == 1
+    assert max(taken) < 0.5
+
+
+EDITS = [
+    "", "\tadd.s32 %r1", "{", "}", "\t.reg .b32 %r<3>;", "$L_new:", "\tbra $L_new;", "foo", "%r1,", "// c; d", ";",
+    "\tmov.u32 %r1, {", "\tcall.uni (x), f, ();", "\tret; }", "\tadd.s32 %r1, // x;", "l1: ret;", '"', "\t.loc 1 2 3",
+    "\tst.global.u32 [%rd1], %r9999;", "\tmov.u64 %rd1, smem;", "\tmov.b32 %r1, %r1; add.s32 %r1, %r1, 1;", "/* c",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["calls_sm_80", "rules", "made"])
+def test_what_is_kept_of_ptx_is_what_is_found_anew_after_any_edit(name):
+    """Lines are taken out, doubled, cut, changed and put in, several at once, in modules that compilers wrote."""
+    rng = random.Random(name)
+    path = ROOT / "tests/data/ptx" / f"{name}.ptx.gz"
+    text = ptx_of(100) if name == "made" else gzip.decompress(path.read_bytes()).decode()
+    wrong = 0
+    for _ in range(40):
+        lines = text.split("\n")
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            at = rng.randrange(len(lines))
+            kind = rng.randrange(5)
+            if kind == 0:
+                lines.insert(at, rng.choice(EDITS))
+            elif kind == 1:
+                del lines[at]
+            elif kind == 2:
+                lines[at] = lines[at].replace("32", "64", 1)
+            elif kind == 3:
+                lines[at] = lines[at][: rng.randrange(len(lines[at]) + 1)]
+            else:
+                lines.insert(at, lines[rng.randrange(len(lines))])
+        found = faults("\n".join(lines))
+        assert sorted(found) == sorted(faults_of_whole("\n".join(lines)))
+        wrong += bool(found)
+    assert 5 < wrong < 40
 
 
 def test_a_text_without_target_says_so_once_and_other_assembly_says_nothing():

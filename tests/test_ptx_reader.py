@@ -101,6 +101,26 @@ def test_what_is_no_ptx_is_refused_with_its_line(text, message):
         kernel(text)
 
 
+def test_a_register_that_is_declared_behind_its_use_is_refused_as_ptxas_does():
+    text = ".version 8.0\n.target sm_80\n.entry k(.param .u64 p) {{\n{}\n ret;\n}}"
+    use, declared = " ld.param.u64 %rd1, [p];", " .reg .b64 %rd<2>;"
+    assert mmacalc.load(text.format(f"{declared}\n{use}"))["k"].uncovered() == ()
+    with pytest.raises(mmacalc.Error, match="line 4: %rd1 is used before it is declared"):
+        mmacalc.load(text.format(f"{use}\n{declared}"))
+
+
+def test_a_call_with_a_parameter_that_is_not_declared_is_refused_with_its_name():
+    text = """.version 8.0
+.target sm_80
+.func f(.param .b32 a) { ret; }
+.entry k() {
+ call.uni f, (x);
+ ret;
+}"""
+    [(line, _, why)] = mmacalc.load(text)["k"].uncovered()
+    assert (line, why) == (5, "k declares no parameter x")
+
+
 def test_changed_texts_give_a_module_or_an_error():
     text = recorded.text("ptx/groups_sm_80.ptx.gz")
     start = text.index(".visible .entry calls")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 
-from ..base.checks import number as number_of
 from ..base.errors import Error, printable
 from ..base.records import Cache, TupleRecord
 
@@ -184,24 +183,13 @@ class Document:
     def _ptx_problems(self) -> Iterator[Problem]:
         """Where a module of PTX cannot be read, or else the statements of its kernels that are not known: ptxas refuses
         them, or the emulator does not run them; the message says which forms there are."""
-        from ..kernels.ptx.kernel import PtxKernel
-        from ..ptx.reader import read
-
         if not self.text.strip():
             return
-        try:
-            module = read(self.text)
-        except Error as refused:
-            place = re.match(r"line (\d+): (.*)", str(refused), re.S)
-            line = min((place and number_of(place[1])) or 1, len(self.lines)) - 1
-            yield self._in_line(line, place[2] if place else str(refused), "ptx", "error")
-            return
-        seen = set()
-        for entry in module.entries:
-            for number, _, why in PtxKernel(module, entry.name).uncovered():
-                if (number, why) not in seen:
-                    seen.add((number, why))
-                    yield self._in_line(number - 1, why, "ptx-statement", "warning")
+        from .ptx_editing import faults
+
+        for one in faults(self.text):
+            code, severity = ("ptx-statement", "warning") if one.readable else ("ptx", "error")
+            yield self._in_line(min(one.line, len(self.lines)) - 1, one.message, code, severity)
 
     def _in_line(self, line: int, message: str, code: str, severity: str) -> Problem:
         """A problem of a whole line, without what it is indented by."""

@@ -526,6 +526,7 @@ class _Body:
         self.tables: dict[str, tuple[str, ...]] = {}
         self.location: Location | None = None
         self.calling = False
+        self.undeclared: dict[str, int] = {}  # the line of the first use of each name that nothing declares before
         self._made: list[tuple[Statement, list[dict[str, str]]]] = []
         for parameter in parameters:
             if parameter.space == "reg":
@@ -546,6 +547,7 @@ class _Body:
             elif word == "}":
                 reader.at += 1
                 if not depth:
+                    self._declared_later()
                     return
                 depth -= 1
                 self.scope.close()
@@ -558,6 +560,12 @@ class _Body:
                 self._label(word)
             else:
                 self._instruction(line, place)
+
+    def _declared_later(self) -> None:
+        """Refuse a register that is declared behind its first use, as ptxas does; other names are not the reader's."""
+        for word, line in self.undeclared.items():
+            if self.scope.register(word) is not None:
+                raise Error(f"line {line}: {word} is used before it is declared")
 
     def _label(self, word: str) -> None:
         reader = self.reader
@@ -682,6 +690,7 @@ class _Body:
         if register is not None:
             return Register(register)
         if word[0] == "%" or word == "WARP_SZ":
+            self.undeclared.setdefault(word, self.reader.tokens[self.reader.at - 1][2])
             return Register(word)
         if word == "_":
             return Symbol("_")

@@ -235,6 +235,9 @@ class Compiler:
             if variable.space == "reg" or not isinstance(given, Symbol):
                 self.problems.append((statement, f"{function.name}: parameters in registers are not covered"))
                 return None
+            if given.name not in frame.bound:
+                self.problems.append((statement, f"{frame.function.name} declares no parameter {given.name}"))
+                return None
             bound[variable.name] = frame.bound[given.name]
         return (bound,)
 
