@@ -10,7 +10,9 @@ model reproduces: none with another split or order of k, another width, another 
 outputs do not show, with the source that decides it; `measured`, the largest K of an instruction whose outputs there
 are (tests/test_arithmetic_neighbours.py holds both against the outputs; an instruction with a larger K has the label
 of the published models). "two sources agree": two published models. "one source": one of them, or only a vendor's
-document. "assumed": how the instruction rounds is unpublished.
+document. "assumed": how the instruction rounds is unpublished, or published of another generation only: the source
+begins with what it is assumed to be like. tests/test_provenance.py derives the label of every instruction from its
+sources by these rules, and asks MMA-Sim's own list which generations it has.
 
 Nothing here needs NumPy, so that a page of text can show a model without loading it.
 """
@@ -234,10 +236,13 @@ TABLES: dict[str, tuple[Row, ...]] = {
              kinds=("mfma",)),
         _UNPUBLISHED,
     ),
-    "cdna4": (_INTEGERS, _F64, _F32, _UNPUBLISHED),
+    "cdna4": (
+        _INTEGERS, _row(("f64",), "fma_chain", {}, ASSUMED, f"as CDNA2 and CDNA3: {MMA_SIM}"),
+        _row(("f32",), "fma_chain", {}, ASSUMED, f"as CDNA1 to CDNA3: {MMA_SIM}"), _UNPUBLISHED,
+    ),
     "cdna5": (
-        _INTEGERS, _row(("f64",), "fma_chain", {}, ASSUMED, "as CDNA2 to CDNA4"),
-        _row(("f32",), "fma_chain", {}, ASSUMED, "as CDNA1 to CDNA4"), _UNPUBLISHED,
+        _INTEGERS, _row(("f64",), "fma_chain", {}, ASSUMED, "as CDNA2 and CDNA3"),
+        _row(("f32",), "fma_chain", {}, ASSUMED, "as CDNA1 to CDNA3"), _UNPUBLISHED,
     ),
     "rdna3": (
         _INTEGERS,
@@ -288,10 +293,10 @@ TABLES: dict[str, tuple[Row, ...]] = {
         *_BLACKWELL_REST,
     ),
     "blackwell": (
-        _INTEGERS, _F64, _M8N8K4, *_TCGEN05_LIKE_B200, _BLACKWELL_FP4,
-        *_fp8_two_halves("f16", ONE, f"{_TWO_HMMA}, as on B200"),
-        *_fp8_two_halves("f32", ONE, f"{_TWO_HMMA}, as on B200"),
-        *_BLACKWELL_REST,
+        _INTEGERS, _row(("f64",), "fma_chain", {}, ASSUMED, f"as on B200: {MMA_SIM}"), _M8N8K4, *_TCGEN05_LIKE_B200,
+        *_fp8_two_halves("f16", ASSUMED, f"{_TWO_HMMA}, here assumed to be as on B200"),
+        *_fp8_two_halves("f32", ASSUMED, f"{_TWO_HMMA}, here assumed to be as on B200"),
+        *_aligned(_TCGEN05, None, 25, ASSUMED, f"as on B200: {BOTH}"),
     ),
     "rubin": (
         _INTEGERS, _row(("f64",), "fma_chain", {}, ASSUMED, "as on other architectures"), _M8N8K4,

@@ -268,7 +268,8 @@ shows.
 * *fraction bits*: how far below the largest exponent a term keeps its bits, and the least exponent that counts. On
   CDNA3 then the bits of the floored sum of products and of the floored total; on RDNA the bits below the leading bit.
 * *provenance*: hardware-verified: compared bit for bit with outputs measured on that generation. Two sources agree: two
-  published models. One source: one of them, or only a vendor's document. Assumed: how it rounds is unpublished.
+  published models. One source: one of them, or only a vendor's document. Assumed: how it rounds is unpublished, or
+  published of another generation only.
 * *targets*: which of the section's architectures compute so, where not all do.
 
 """
