@@ -31,12 +31,17 @@ def test_every_parameter_of_an_architectures_arithmetic_is_the_recorded_one(arch
             np.testing.assert_array_equal(found.astype(np.float64), wanted, err_msg=name)
 
 
+WITHOUT = {("amx-dmr", "tdpfp16ps"): "flush_inputs: f16 has no number below 2^-126"}
+"""What no input shows, and why."""
+
+
 def test_every_way_of_computing_has_such_dot_products():
     for inst in boundary_dots.subjects().values():
         stored = inst.k // 2 if inst.sparse else inst.k
         parameters = inst.numerics.parameters
         changes = [name for name, value in parameters.items() if boundary_dots.mutations(name, value, stored)]
-        assert not changes or (inst.arch, boundary_dots.name_of(inst)) in RECORD, (inst, changes)
+        key = inst.arch, boundary_dots.name_of(inst)
+        assert not changes or key in RECORD or key in WITHOUT, (inst, changes)
 
 
 @pytest.mark.parametrize(

@@ -314,7 +314,8 @@ def test_every_model_that_is_selected_ends_on_all_specials_or_is_refused(arch, n
     chosen, refusals, rng = [], [], np.random.default_rng(31)
     for model, given_ in parameter_sets():
         try:
-            parameters = {key: value or execution.inst.k for key, value in given_}  # no group: all of K
+            # No group is all of K.
+            parameters = {key: execution.inst.k if value is None else value for key, value in given_}
             chosen.append(execution.with_numerics(model, parameters))
         except mmacalc.Error as refused:
             refusals.append(str(refused))

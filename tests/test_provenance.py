@@ -16,7 +16,7 @@ import pytest
 from tests.oracles import mmasim_answers
 
 import mmacalc
-from mmacalc.arithmetic.numerics import kind
+from mmacalc.arithmetic.numerics import kind, refusal
 from mmacalc.memory_access.transpose_loads import transpose_loads
 
 RECORDED = Path(__file__).parent / "data/provenance.json"
@@ -32,7 +32,7 @@ def said():
         record, groups = mmacalc.architecture(name), defaultdict(list)
         for inst in mmacalc.instructions(name):
             facts = [f"{fact} {inst.provenance_of(fact)}" for fact in (*inst.operands, *FACTS)]
-            if inst.flops and inst.architecture.arithmetic:
+            if computed(inst):
                 facts.append(f"arithmetic {inst.numerics.provenance}")
             groups["; ".join(facts)].append(inst.name)
         found["instructions"][name] = {facts: shortened(names) for facts, names in groups.items()}
@@ -46,6 +46,11 @@ def said():
         found["notes"][name] = sorted({note for inst in mmacalc.instructions(name) for note in inst.notes})
         found["transposing loads"][name] = [list(load[1:]) for load in transposing(name)]
     return json.loads(json.dumps(found))
+
+
+def computed(inst):
+    """Whether an instruction has an arithmetic model."""
+    return inst.flops and inst.architecture.arithmetic and not refusal(inst)
 
 
 def transposing(name):
@@ -73,7 +78,9 @@ def test_how_sure_each_fact_is_and_what_products_have_is_as_it_was_checked():
 
 # --- the labels of arithmetic follow from their sources ---
 
-MODELS = ("MMA-Sim", "Khattak and Mikaitis", "mmaemu", "rocjitsu", "ptxas")
+MODELS = (
+    "MMA-Sim", "Khattak and Mikaitis", "mmaemu", "rocjitsu", "ptxas", "Intel's SDM", "Bochs", "Arm DDI 0602", "QEMU",
+)  # fmt: skip
 """Who says how an instruction rounds; ptxas does where it writes an instruction as others."""
 LIKE = ("as ", "the dense model", "no bit-accurate model", "it has no tensor-core opcode")
 """How the source of an assumption begins: what the instruction is assumed to be like, or that nothing is known."""
@@ -100,7 +107,7 @@ def arithmetic():
     found = {}
     for name in mmacalc.architectures():
         for inst in mmacalc.instructions(name):
-            if inst.flops and inst.architecture.arithmetic:
+            if computed(inst):
                 own = inst.numerics
                 form = *(inst.format(operand).name for operand in "ABD"), inst.block_size
                 found[(inst.architecture.arithmetic, kind(inst), *form, own.provenance, own.source)] = inst
