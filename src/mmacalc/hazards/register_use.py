@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     """How an operand is accessed, and the vector registers and SGPRs that it names."""
 
 __all__ = [
-    "OTHER_NAMES", "UNREAD", "RegisterUse", "accesses", "decoded_use", "entry_of", "is_known", "is_matrix",
-    "operation_of", "register_use", "states_given", "untabled",
+    "OTHER_NAMES", "UNREAD", "RegisterUse", "accesses", "bare", "decoded_use", "entry_of", "form_of", "is_known",
+    "is_matrix", "operation_of", "register_use", "states_given", "untabled",
 ]  # fmt: skip
 
 # v_mfma_ld_scale_b32 and its like: the first half of a scaled instruction, which only reads the scales.
@@ -198,7 +198,7 @@ def register_use(statement: Statement, entry: Entry, strict: bool = False) -> Re
         Error: a matrix instruction that the architecture lacks or with too few operands; when strict also an unknown
             mnemonic.
     """
-    name = _bare(statement.mnemonic)
+    name = bare(statement.mnemonic)
     if is_matrix(name):
         return _written_matrix(entry.instruction(name), statement)
     if SCALE_PREFIX in name:
@@ -235,7 +235,7 @@ def _check_operands(statement: Statement) -> None:
 
 
 @lru_cache(maxsize=16384)
-def _bare(mnemonic: str) -> str:
+def bare(mnemonic: str) -> str:
     """The mnemonic without encoding suffix, and without the underscore that macros of AMD's kernels put before it."""
     for suffix in ("_e64_dpp", "_e32", "_e64", "_dpp", "_sdwa"):
         mnemonic = mnemonic.removesuffix(suffix)
@@ -335,7 +335,7 @@ class _Given(TupleRecord):
 
 def _written(name: str, statement: Statement, entry: Entry) -> RegisterUse:
     arch, flags = entry.architecture.name, statement.modifiers
-    one, form = operation_of(name, arch), _form_of(statement, arch)
+    one, form = operation_of(name, arch), form_of(statement, arch)
     pairs = zip(accesses(statement, arch), statement.operands)
     operands = [(access, vector_registers(text), scalar_registers(text)) for access, text in pairs]
     if one.scalar if one is not None else name.startswith("s_"):
@@ -359,7 +359,8 @@ def _vector(
     if "lds_direct" in given.sources or _reads_m0(one, form, given.gds):
         kinds |= _m0_kinds(one)
     if entry.architecture.family.blocks:
-        kinds |= _kinds_of_gfx9(one, form, operands, given)
+        kinds |= _data_kinds(operands, given) if "VALU" in kinds else set()
+        kinds |= {"PART"} if one is not None and form is not None and _keeps_part(one, form, given) else set()
     roles = ("C", "A", "B", "C") if "DOT" in kinds else ()  # the accumulator of three operands is the destination
     stored = _stored(name, one, form, operands)
     reads: list[tuple[str, RegisterRange]] = []
@@ -373,14 +374,12 @@ def _vector(
     return RegisterUse(kinds, 0, name, writes, tuple(reads), execs, "VALU" in kinds, 1, *scalars)
 
 
-def _kinds_of_gfx9(one: Operation | None, form: Form | None, operands: Sequence[Accessed], given: _Given) -> set[str]:
-    """The kinds that only rules before gfx10 name."""
-    kinds = {f"{name.upper()}_SOURCE" for name in given.sources & {"vccz", "execz"}}
+def _data_kinds(operands: Sequence[Accessed], given: _Given) -> set[str]:
+    """The kinds of a VALU instruction that reads VCCZ, EXECZ or EXEC as data."""
+    names = given.sources & {"vccz", "execz"}
     if any(span.first >= EXEC for access, _, spans in operands for span in spans if "r" in access):
-        kinds.add("EXEC_SOURCE")
-    if one is not None and form is not None and _keeps_part(one, form, given):
-        kinds.add("PART")
-    return kinds
+        names |= {"exec"}
+    return {f"{name.upper()}_SOURCE" for name in names}
 
 
 def scalar_registers(operand: str) -> Spans:
@@ -686,7 +685,7 @@ def accesses(statement: Statement, arch: str) -> tuple[str, ...]:
     >>> accesses(read_line("global_atomic_add v1, v2, v3, s[0:1] glc"), "gfx90a")
     ('w', 'r', 'r', 'r')
     """
-    name, flags, count = _bare(statement.mnemonic), statement.modifiers, len(statement.operands)
+    name, flags, count = bare(statement.mnemonic), statement.modifiers, len(statement.operands)
     one = operation_of(name, arch)
     if SCALE_PREFIX in name:
         return ("r",) * count
@@ -695,7 +694,7 @@ def accesses(statement: Statement, arch: str) -> tuple[str, ...]:
     if one is None or not one.forms:
         stored = name.startswith(("exp", "ds_gws_")) or any(word in name for word in ("_store", "_atomic", "tensor_"))
         return (*("r" if stored else "w",), *["r"] * (count - 1))[:count]
-    form = _form_of(statement, arch)
+    form = form_of(statement, arch)
     assert form is not None
     found = [*(operand.access for operand in form.operands), *["r"] * count][:count]
     if "relative" in one.flags:
@@ -704,9 +703,9 @@ def accesses(statement: Statement, arch: str) -> tuple[str, ...]:
     return tuple("rw" if access == "w" and kept else access for access in found)
 
 
-def _form_of(statement: Statement, arch: str) -> Form | None:
+def form_of(statement: Statement, arch: str) -> Form | None:
     """The form of its operation that a statement is written by; None of what no table has."""
-    one = operation_of(_bare(statement.mnemonic), arch)
+    one = operation_of(bare(statement.mnemonic), arch)
     if one is None or not one.forms:
         return None
     return one.forms[0] if len(one.forms) == 1 else max(one.forms, key=lambda form: _fits(form, statement))

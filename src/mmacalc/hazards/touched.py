@@ -14,7 +14,7 @@ from ..asm.tables import FAMILY_OF, covered
 from ..asm.tokens import integer
 from ..base.errors import Error
 from ..base.records import TupleRecord
-from .register_use import accesses, operation_of, untabled
+from .register_use import accesses, bare, form_of, operation_of, untabled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ _NAMED = {"flat_scratch": 2048 + 144, "xnack_mask": 2048 + 146, "vcc": 2048 + 10
           "m0": 2048 + 124, "scc": 2048 + 150}  # fmt: skip
 _LAST = 2048 + 151
 EXEC = frozenset(range(2 * _NAMED["exec"], 2 * _NAMED["exec"] + 4))
-_SUFFIX = re.compile(r"_(?:e64_dpp|e32|e64|dpp|sdwa)$")
 _FORMS = {"buffer": "memory", "global": "memory", "scratch": "memory", "flat": "flat", "ds": "lds", "smem": "scalar",
           "tensor": "tensor"}  # fmt: skip
 
@@ -56,10 +55,10 @@ def touched(statement: Statement, target: str) -> Touched:
     if second is not None:
         halves = [touched(half, target) for half in (statement._replace(second=None), second)]
         return Touched(halves[0].reads | halves[1].reads, halves[0].writes | halves[1].writes, "")
-    name = _SUFFIX.sub("", statement.mnemonic)
-    one = operation_of(name, target)
-    found = _form(statement, name, one, target) if one is not None else None
-    if found is None:
+    name = bare(statement.mnemonic)
+    one, found = operation_of(name, target), form_of(statement, target)
+    if found is None or len(found.operands) != len(statement.operands):
+        found = None  # read by the general rule
         pairs = list(zip(accesses(statement, target), statement.operands))
         reads = [text for access, text in pairs if "r" in access]
         writes = [text for access, text in pairs if "w" in access]
@@ -75,18 +74,6 @@ def touched(statement: Statement, target: str) -> Touched:
     if name.startswith(("v_smfmac", "v_swmmac")):
         reads += statement.operands[:1]
     return Touched(_numbers(reads), _numbers(writes), kind)
-
-
-def _form(statement: Statement, name: str, one: Operation, target: str) -> Form | None:
-    """The form of an operation that a statement is written by; None if there is none."""
-    suffix = statement.mnemonic[len(name) :]
-    fitting = [form for form in one.forms if len(form.operands) == len(statement.operands)]
-    fitting = [form for form in fitting if form.suffix == suffix] or fitting
-    returning = [bool(form.operands) and form.operands[0].destination for form in fitting]
-    if len(set(returning)) > 1 and "atomic" in one.flags:
-        returns = "w" in accesses(statement, target)[0]
-        fitting = [form for form, gives in zip(fitting, returning) if gives is returns]
-    return fitting[0] if fitting else None
 
 
 def _kind(statement: Statement, name: str, one: Operation | None, found: Form | None, returns: bool) -> str:
