@@ -69,6 +69,7 @@ _UNARY: dict[str, Callable[[int], int]] = {
     "~": lambda a: ~a,
     "!": lambda a: int(not a),
 }
+_REGISTERS = {str(value): value for value in range(256)}  # what nearly all numbers are
 _LEVELS = 6
 _DEEPEST = 50  # parentheses and signs within one another; Python itself stops at some hundred
 
@@ -82,7 +83,9 @@ def integer(text: str, symbols: Mapping[str, int] = {}) -> int:
     >>> integer("2 * (x + 1) & 0xff", {"x": 3})
     8
     """
-    if (text[:1] != "0" or text == "0") and (plain := number(text)) is not None:
+    if (small := _REGISTERS.get(text)) is not None:
+        return small
+    if text[:1] != "0" and (plain := number(text)) is not None:
         return plain
     tokens = TokenStream(text, symbols)
     value = tokens.integer(f"'{text[:40]}'")

@@ -336,7 +336,7 @@ class _Given(TupleRecord):
 def _written(name: str, statement: Statement, entry: Entry) -> RegisterUse:
     arch, flags = entry.architecture.name, statement.modifiers
     one, form = operation_of(name, arch), form_of(statement, arch)
-    pairs = zip(accesses(statement, arch), statement.operands)
+    pairs = zip(_accesses(statement, one, form), statement.operands)
     operands = [(access, vector_registers(text), scalar_registers(text)) for access, text in pairs]
     if one.scalar if one is not None else name.startswith("s_"):
         states = _nop_states(name, statement)
@@ -685,17 +685,18 @@ def accesses(statement: Statement, arch: str) -> tuple[str, ...]:
     >>> accesses(read_line("global_atomic_add v1, v2, v3, s[0:1] glc"), "gfx90a")
     ('w', 'r', 'r', 'r')
     """
+    return _accesses(statement, operation_of(bare(statement.mnemonic), arch), form_of(statement, arch))
+
+
+def _accesses(statement: Statement, one: Operation | None, form: Form | None) -> tuple[str, ...]:
     name, flags, count = bare(statement.mnemonic), statement.modifiers, len(statement.operands)
-    one = operation_of(name, arch)
     if SCALE_PREFIX in name:
         return ("r",) * count
     if not is_known(name):
         return ("",) * count
-    if one is None or not one.forms:
+    if one is None or form is None:
         stored = name.startswith(("exp", "ds_gws_")) or any(word in name for word in ("_store", "_atomic", "tensor_"))
         return (*("r" if stored else "w",), *["r"] * (count - 1))[:count]
-    form = form_of(statement, arch)
-    assert form is not None
     found = [*(operand.access for operand in form.operands), *["r"] * count][:count]
     if "relative" in one.flags:
         found[0] = "rw"
@@ -708,16 +709,20 @@ def form_of(statement: Statement, arch: str) -> Form | None:
     one = operation_of(bare(statement.mnemonic), arch)
     if one is None or not one.forms:
         return None
-    return one.forms[0] if len(one.forms) == 1 else max(one.forms, key=lambda form: _fits(form, statement))
+    forms = [form for form in one.forms if len(form.operands) == len(statement.operands)] or one.forms
+    if len(forms) == 1:
+        return forms[0]
+    dpp = _dpp(statement.modifiers)
+    return max(forms, key=lambda form: _fits(form, statement, dpp))
 
 
 def _dpp(flags: Mapping[str, str]) -> bool:
     return bool(flags) and any(flag.startswith(DPP) for flag in flags)
 
 
-def _fits(form: Form, statement: Statement) -> tuple[bool, bool, bool, bool, bool]:
-    """Whether a form has as many operands, vector registers where they are, has DPP, returns what it changes in memory,
-    and loads to LDS, as the statement does."""
+def _fits(form: Form, statement: Statement, dpp: bool) -> tuple[bool, bool, bool, bool]:
+    """Whether a form has vector registers where they are, has DPP, returns what it changes in memory, and loads to LDS,
+    as the statement does."""
     flags, operands = statement.modifiers, statement.operands
     vectors = all(operand.kind[:1] not in _SCALAR or not vector_registers(text)
                   for operand, text in zip(form.operands, operands))  # fmt: skip
@@ -725,9 +730,8 @@ def _fits(form: Form, statement: Statement) -> tuple[bool, bool, bool, bool, boo
     stated = {"glc": "glc" in flags, "sc0": "sc0" in flags, "th": "return" in hint or hint[-1:] in _ODD}
     returns = all(form.implied.get(name, value) == value for name, value in stated.items())
     return (
-        len(form.operands) == len(operands),
         vectors,
-        form.lanes_kept == _dpp(flags),
+        form.lanes_kept == dpp,
         returns,
         bool(form.implied.get("lds")) == ("lds" in flags),
     )
