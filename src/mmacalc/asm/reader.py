@@ -88,7 +88,9 @@ _PART = re.compile(r"(?:[^,\[(]|\[[^\[\]]*\]|\([^()]*\)|[\[(])+")
 _MODIFIER = re.compile(r"([A-Za-z_]\w*):(.*)", re.ASCII | re.DOTALL)
 _OPERAND_WORD = re.compile(r"(?:[vas]|acc|ttmp)(?:\d+|\[.*\])$|-?\d|[-|]", re.IGNORECASE | re.ASCII)
 _REGISTER = re.compile(
-    r"(?<![\w.$@])(v|acc|a)(?:(\d{1,4})(?![\w@])|\[([^\[\]]*)\])(?:\.([lh])\b)?", re.IGNORECASE | re.ASCII
+    r"(?<![\w.$@])(?:(v|acc|a|s|ttmp)(?:(\d{1,4})(?![\w@])|\[([^\[\]]*)\])(?:\.([lh])\b)?"
+    r"|(vcc|exec|flat_scratch|xnack_mask)(_lo|_hi)?\b|(m0|scc)\b)",
+    re.IGNORECASE | re.ASCII,
 )
 _TARGET = re.compile(
     r"^[ \t]*(?:\.amdgcn_target|\.amd_amdgpu_isa|amdhsa\.target:)\s*[\"']?amdgcn-[\w.]*-[\w.]*-[\w.]*-(gfx[\w-]+)", re.M
@@ -101,6 +103,13 @@ AMD_MNEMONICS = (
     "export ", "cluster_",
 )  # fmt: skip
 LAST_REGISTER = {"v": 1023, "a": 255}
+_LAST = {**LAST_REGISTER, "s": 127, "ttmp": 15}
+# VCC, M0 and EXEC are SGPRs (CDNA3 ISA guide, section 4.1); what has no such number is a file of its own.
+NAMED_REGISTERS = {
+    "vcc": RegisterRange("s", 106, 2), "m0": RegisterRange("s", 124, 1), "exec": RegisterRange("s", 126, 2),
+    "scc": RegisterRange("scc", 0, 1),
+    **{name: RegisterRange(name, 0, 2) for name in ("flat_scratch", "xnack_mask")},
+}  # fmt: skip
 
 
 class Reader:
@@ -308,17 +317,30 @@ def vector_registers(operand: str) -> tuple[RegisterRange, ...]:
     >>> [str(registers) for registers in vector_registers("neg(v[4:7])")]
     ['v[4:7]']
     """
-    ranges: tuple[RegisterRange, ...] = _ranges.get(operand, lambda: tuple(_vector_registers(operand)))
+    return tuple([one for one in registers(operand) if one.file in LAST_REGISTER])
+
+
+def registers(operand: str) -> tuple[RegisterRange, ...]:
+    """The registers of every file that an operand names.
+
+    >>> [str(registers) for registers in registers("s[4:5]") + registers("vcc_hi") + registers("acc[0:1]")]
+    ['s[4:5]', 's107', 'a[0:1]']
+    """
+    ranges: tuple[RegisterRange, ...] = _ranges.get(operand, lambda: tuple(_registers(operand)))
     return ranges
 
 
-def _vector_registers(operand: str) -> Iterator[RegisterRange]:
-    for file, number, bracket, half in _REGISTER.findall(operand):
+def _registers(operand: str) -> Iterator[RegisterRange]:
+    for file, number, bracket, half, pair, part, single in _REGISTER.findall(operand):
+        if pair or single:
+            named = NAMED_REGISTERS[(pair or single).lower()]
+            yield named._replace(first=named.first + (part.lower() == "_hi"), count=1) if part else named
+            continue
         name = FILES[file.lower()]
         for part in [number] if number else bracket.split(","):  # `v[4:7]`; `v[4]`; a list, `v[4,5]` or `v[4:5, 8]`
             try:
                 ends = [integer(end) for end in part.split(":")]
             except Error:
                 continue
-            if len(ends) <= 2 and 0 <= ends[0] <= ends[-1] <= LAST_REGISTER[name]:
+            if len(ends) <= 2 and 0 <= ends[0] <= ends[-1] <= _LAST[name]:
                 yield RegisterRange(name, ends[0], ends[-1] - ends[0] + 1, half.lower())

@@ -14,13 +14,20 @@ from functools import lru_cache
 from .. import catalog
 from ..asm.decoded import RegisterOperand
 from ..asm.operations import form_of_row, operation
-from ..asm.reader import AMD_MNEMONICS, LAST_REGISTER, MATRIX, Statement, vector_registers
+from ..asm.reader import (
+    AMD_MNEMONICS,
+    LAST_REGISTER,
+    MATRIX,
+    NAMED_REGISTERS,
+    Statement,
+    registers,
+    vector_registers,
+)  # fmt: skip
 from ..asm.registers import RegisterRange
 from ..asm.rows import Row
 from ..asm.tables import FAMILY_OF, flags_of, instruction_names
 from ..asm.tokens import integer
 from ..asm.written import style_value
-from ..base.checks import whole
 from ..base.errors import Error, did_you_mean
 from ..base.records import TupleRecord
 from ..model.instruction import FORMAT_SYNONYMS
@@ -101,18 +108,10 @@ WAIT_VDST = ("wait_vdst", "wait_va_vdst")
 DEPENDENCY_WAITS = ("s_waitcnt_depctr", "s_wait_alu")
 _COUNTER = re.compile(r"([a-z_]+)\s*\(([^()]*)\)", re.IGNORECASE)
 MOST_NOP = 16  # s_nop 15 gives 16 wait states (CDNA4 ISA guide, S_NOP: SIMM16[3:0])
-VCC, M0, EXEC = 106, 124, 126  # the numbers of SGPRs (CDNA3 ISA guide, section 4.1)
-_SCALAR_FILES = {"s": 0, "vcc": VCC, "m0": M0, "exec": EXEC}
+EXEC = NAMED_REGISTERS["exec"].first
+_SCALAR_FILES = {"s": 0, **{name: NAMED_REGISTERS[name].first for name in ("vcc", "m0", "exec")}}
 MODE, TRAPSTS = 1, 3  # hardware registers (CDNA3 ISA guide, S_GETREG_B32)
 VSKIP = 28  # the bit of MODE (CDNA3 ISA guide, section 3.5)
-_SCALARS = re.compile(
-    r"(?<![\w.])(?:s(\d{1,3})|s\[(\d{1,3})(?::(\d{1,3}))?\]|((?:vcc|exec)(?:_lo|_hi)?|m0))(?![\w\[])", re.ASCII
-)
-_NAMED = {
-    f"{name}{part}": RegisterRange("s", first + (part == "_hi"), 1 if part else 2)
-    for name, first in (("vcc", VCC), ("exec", EXEC))
-    for part in ("", "_lo", "_hi")
-} | {"m0": RegisterRange("s", M0, 1)}
 _HARDWARE = re.compile(r"\bhwreg\s*\([^()]*\)", re.ASCII)
 _SOURCE = re.compile(r"\b(?:src_)?(vccz|execz|lds_direct)\b", re.ASCII)
 _REGISTER_LIKE = re.compile(r"[-|]*(?:v|a|acc)[\d\[]", re.IGNORECASE)
@@ -388,13 +387,7 @@ def scalar_registers(operand: str) -> Spans:
     >>> [str(span) for span in (*scalar_registers("s[4:7]"), *scalar_registers("vcc"), *scalar_registers("v4"))]
     ['s[4:7]', 's[106:107]']
     """
-    found = []
-    for one, first, last, name in _SCALARS.findall(operand.lower()):
-        start = whole(one or first or "0", "an SGPR")
-        found.append(
-            _NAMED[name] if name else RegisterRange("s", start, whole(last or f"{start}", "an SGPR") - start + 1)
-        )
-    return tuple(span for span in found if span.count > 0 and span.last <= EXEC + 1)
+    return tuple([one for one in registers(operand) if one.file == "s"])
 
 
 def _scalars(
@@ -412,9 +405,11 @@ def _scalars(
         for span in spans
         if "r" in access and span.first < EXEC
     ]
-    reads += [(role, _NAMED["vcc"]) for kind, role in (("DIV_FMAS", "vcc"), ("VCCZ_SOURCE", "vccz")) if kind in kinds]
+    reads += [
+        (role, NAMED_REGISTERS["vcc"]) for kind, role in (("DIV_FMAS", "vcc"), ("VCCZ_SOURCE", "vccz")) if kind in kinds
+    ]
     if "M0_READ" in kinds:
-        reads.append(("M0", _NAMED["m0"]))
+        reads.append(("M0", NAMED_REGISTERS["m0"]))
     return tuple(writes), tuple(reads)
 
 
@@ -495,14 +490,16 @@ def _scalar(
     kinds, written, read = {"VA_VDST"} if waits else set(), [], []
     first = operands[0][2] if operands and "w" in operands[0][0] else ()
     wide = form is not None and "exec" in form.writes and form.operands and form.operands[0].kind.endswith("2")
-    if _NAMED["exec"] in first or wide:
+    if NAMED_REGISTERS["exec"] in first or wide:
         kinds.add("EXEC_64")
-    if any(access == "w" and _NAMED["m0"] in spans for access, _, spans in operands) or (form and "m0" in form.writes):
+    if any(access == "w" and NAMED_REGISTERS["m0"] in spans for access, _, spans in operands) or (
+        form and "m0" in form.writes
+    ):
         kinds.add("M0_WRITE")
-        written.append(_NAMED["m0"])
+        written.append(NAMED_REGISTERS["m0"])
     if _reads_m0(one, form, False):
         kinds.add("M0_READ")
-        read.append(("M0", _NAMED["m0"]))
+        read.append(("M0", NAMED_REGISTERS["m0"]))
     number, first_bit, bits = hardware & 63, hardware >> 6 & 31, (hardware >> 11 & 31) + 1
     if one is not None and "from_trap" in one.flags:
         kinds.add("RFE")

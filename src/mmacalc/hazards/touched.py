@@ -7,11 +7,10 @@ general rule of `register_use`: the first one is written, except by stores.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
+from ..asm.reader import NAMED_REGISTERS, registers
 from ..asm.tables import FAMILY_OF, covered
-from ..asm.tokens import integer
 from ..base.errors import Error
 from ..base.records import TupleRecord
 from .register_use import accesses, bare, form_of, operation_of, untabled
@@ -23,16 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Touched", "register_names", "touched", "tables_of"]
 
-_REGISTER = re.compile(
-    r"(?<![\w.$@])(?:(v|acc|a|s|ttmp)(?:(\d{1,4})(?![\w@])|\[([^\[\]]*)\])(?:\.([lh])\b)?"
-    r"|(vcc|exec|flat_scratch|xnack_mask)(_lo|_hi)?\b|(m0|scc)\b)",
-    re.IGNORECASE | re.ASCII,
-)
-_FILES = {"v": 0, "a": 1024, "acc": 1024, "s": 2048, "ttmp": 2048 + 128}
-_NAMED = {"flat_scratch": 2048 + 144, "xnack_mask": 2048 + 146, "vcc": 2048 + 106, "exec": 2048 + 126,
-          "m0": 2048 + 124, "scc": 2048 + 150}  # fmt: skip
-_LAST = 2048 + 151
-EXEC = frozenset(range(2 * _NAMED["exec"], 2 * _NAMED["exec"] + 4))
+_FIRST = {"v": 0, "a": 1024, "s": 2048, "ttmp": 2048 + 128, "flat_scratch": 2048 + 144, "xnack_mask": 2048 + 146,
+          "scc": 2048 + 150}  # fmt: skip
+_NAMED = {name: range(_FIRST[one.file] + one.first, _FIRST[one.file] + one.first + one.count)
+          for name, one in NAMED_REGISTERS.items()}  # fmt: skip
+EXEC = frozenset(2 * word + half for word in _NAMED["exec"] for half in (0, 1))
 _FORMS = {"buffer": "memory", "global": "memory", "scratch": "memory", "flat": "flat", "ds": "lds", "smem": "scalar",
           "tensor": "tensor"}  # fmt: skip
 
@@ -101,25 +95,11 @@ def _kind(statement: Statement, name: str, one: Operation | None, found: Form | 
 @lru_cache(maxsize=256)
 def _numbers_of(operand: str) -> frozenset[int]:
     """The numbers of the registers of an operand."""
-    found: set[int] = set()
-    for file, number, bracket, half, name, part, single in _REGISTER.findall(operand):
-        if single or name:
-            first = _NAMED[(single or name).lower()]
-            words = range(first, first + (1 if single else 2))
-            words = {"_lo": words[:1], "_hi": words[1:]}.get(part.lower(), words)
-            found.update(each for word in words for each in (2 * word, 2 * word + 1))
-            continue
-        first = _FILES[file.lower()]
-        for text in [number] if number else bracket.split(","):
-            try:
-                ends = [integer(end) for end in text.split(":")]
-            except Error:
-                continue
-            if len(ends) <= 2 and 0 <= ends[0] <= ends[-1] < 1024:
-                halves = {"l": (0,), "h": (1,)}.get(half.lower(), (0, 1))
-                words = range(first + ends[0], first + ends[-1] + 1)
-                found.update(2 * word + each for word in words for each in halves)
-    return frozenset(found)
+    halves = {"l": (0,), "h": (1,), "": (0, 1)}
+    return frozenset(
+        2 * (_FIRST[one.file] + one.first + at) + half
+        for one in registers(operand) for at in range(one.count) for half in halves[one.half]
+    )  # fmt: skip
 
 
 def _numbers(operands: list[str]) -> frozenset[int]:
@@ -134,12 +114,11 @@ def register_names(numbers: frozenset[int], most: int = 4) -> str:
 
 
 def _name(word: int) -> str:
-    for name, first in _NAMED.items():
-        if word in (first, first + 1) and name != "scc":
-            return name if name == "m0" or word == first else f"{name}_hi"
-    if word >= _FILES["ttmp"]:
-        return f"ttmp{word - _FILES['ttmp']}"
-    return f"s{word - 2048}" if word >= 2048 else f"a{word - 1024}" if word >= 1024 else f"v{word}"
+    for name, words in _NAMED.items():
+        if word in words:
+            return name if word == words[0] else f"{name}_hi"
+    file, first = max(((file, first) for file, first in _FIRST.items() if first <= word), key=lambda one: one[1])
+    return f"{file}{word - first}"
 
 
 def tables_of(target: str) -> str:
