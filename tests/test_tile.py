@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 
 import mmacalc
 from mmacalc import Error, Layout
+from mmacalc.catalog import entry
+from mmacalc.cli import answer
+from mmacalc.foreign.tiled_mma import tiled_mma
 from mmacalc.layout.cute import CuteLayout
 from recorded import json_file
 
@@ -23,7 +26,11 @@ def nested(value):
 def tile_of(shape, types, atoms, stride, permutation):
     m, n, k = shape
     a, c = types
-    inst = mmacalc.instruction("sm_80", f"mma.sync.aligned.m{m}n{n}k{k}.row.col.{c}.{a}.{a}.{c}")
+    if a.startswith("sm_"):  # an architecture and a PTX name
+        inst = entry(a).meant(c)
+        assert (inst.m, inst.n, inst.k) == (m, n, k)
+    else:
+        inst = mmacalc.instruction("sm_80", f"mma.sync.aligned.m{m}n{n}k{k}.row.col.{c}.{a}.{a}.{c}")
     layouts = [None if one is None or isinstance(one, int) else CuteLayout(*nested(one)) for one in permutation]
     sizes = [one if isinstance(one, int) else layout and layout.size for one, layout in zip(permutation, layouts)]
     own = [count * extent for count, extent in zip(atoms, shape)]
@@ -33,7 +40,7 @@ def tile_of(shape, types, atoms, stride, permutation):
     return inst.tile(atoms, repeat, wave_order=order, permutation=kept)
 
 
-@pytest.mark.parametrize("row", CUTE["mma"], ids=lambda row: "-".join(map(str, row[:5])))
+@pytest.mark.parametrize("row", [*CUTE["mma"], *CUTE["other"]], ids=lambda row: "-".join(map(str, row[:5])))
 def test_every_thread_and_value_of_a_tiled_mma_holds_what_cute_says(row):
     *described, a, b, c = row
     tile = tile_of(*described)
@@ -41,6 +48,8 @@ def test_every_thread_and_value_of_a_tiled_mma_holds_what_cute_says(row):
     for name, order, text in (("A", ("i", "k"), a), ("B", ("j", "k"), b), ("D", ("i", "j"), c)):
         if name == "D" and described[2][2] > 1:
             continue  # CuTe's table of C has no threads along k
+        if name not in tile.operands:
+            continue  # B of wgmma is in shared memory
         operand, theirs = tile.operand(name), CuteLayout.parse(text)
         extents = dict(zip(operand.axes, operand.shape))
         threads, values = theirs[0].indices, theirs[1].indices
@@ -55,6 +64,63 @@ def test_every_thread_and_value_of_a_tiled_mma_holds_what_cute_says(row):
                 assert index == threads[thread] + values[value], (name, thread, value)
                 compared += 1
     assert compared > 50
+
+
+def spelled(shape, types, atoms, stride, permutation):
+    """The same as C++ writes it."""
+    m, n, k = shape
+    a, c = (one.upper() for one in types)
+
+    def part(one):
+        if one is None or isinstance(one, int):
+            return "_" if one is None else f"_{one}"
+        shapes, strides = (str(nested(each)).replace(" ", "").replace(",)", ")") for each in one)
+        return f"{shapes}:{strides}"
+
+    strides = f", Stride<{', '.join(f'_{each}' for each in stride)}>" if stride else ""
+    layout = f"Layout<Shape<{', '.join(f'_{each}' for each in atoms)}>{strides}>"
+    tiler = f"Tile<{', '.join(map(part, permutation))}>"
+    atom = f"SM80_{m}x{n}x{k}_{c}{a}{a}{c}_TN"
+    return f"make_tiled_mma(cute::{atom}{{}}, {layout}{{}}, {tiler}{{}});"
+
+
+@pytest.mark.parametrize("row", CUTE["mma"], ids=lambda row: "-".join(map(str, row[:5])))
+def test_a_tiled_mma_as_c_plus_plus_writes_it_is_the_same_tile(row):
+    assert tiled_mma(spelled(*row[:5])) == tile_of(*row[:5])
+
+
+def test_what_people_paste_of_cute_is_explained():
+    for text, says in (
+        ("auto mma = make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2,_1>>{}, Tile<_32,_32,_16>{});",
+         "Tile: 32x32x16 by 4 waves (2x2x1) of 32 threads, each with 2 instructions (1x2x1)"),
+        ("TiledMMA<MMA_Atom<SM80_16x8x16_F32F16F16F32_TN>, Layout<Shape<_8,_1,_1>>>", "Tile: 128x8x16 by 8 waves"),
+        ("make_tiled_mma(SM90_64x64x16_F32F16F16_SS<GMMA::Major::K, GMMA::Major::K>{}, Layout<Shape<_2,_1,_1>>{})",
+         "Note: A of an atom whose name ends in _SS is in shared memory"),
+    ):  # fmt: skip
+        reply = answer(["explain", text])
+        assert (reply.status, says in " ".join(reply.out.split())) == (0, True), reply.err
+    out = answer(["tile", "-a", "V100", "-i", "SM70_8x8x4_F32F16F16F32_NT", "--waves", "2x2"]).out
+    assert "Note: CuTe's SM70 atoms are of a quad pair of 8 threads" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("make_tiled_mma(op, Layout<Shape<_2,_2>>{})", "with an atom such as SM80_16x8x16_F32F16F16F32_TN"),
+        ("make_tiled_mma(SM70_8x8x4_F32F16F16F32_NT{}, Layout<Shape<_2,_2>>{})", "a tile of quad pairs has no answer"),
+        ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{}, Tile<_16,_16,_16>{})",
+         "the tiler has 16 along m, of which the atoms cover 32"),
+        ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>,Stride<_4,_1>>{})", "leaves warps out"),
+        ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<_4>{})", "has two or three modes"),
+        ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{}, 32)", "a tiler is Tile<"),
+        ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<_2>{}, Tile<_>{}, 7)", "'7' is one more"),
+        ("make_tiled_mma(SM80_16x8x99_F32F16F16F32_TN{})", "SM80_16x8x99"),
+    ],
+)  # fmt: skip
+def test_a_tiled_mma_that_is_none_is_refused_in_words(text, says):
+    reply = answer(["explain", text])
+    assert reply.status == 2
+    assert says in " ".join(reply.err.split())
 
 
 def test_a_tiled_copy_has_cutes_layout_from_thread_and_value_to_the_tile():

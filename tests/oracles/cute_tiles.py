@@ -3,21 +3,25 @@
     pip install nvidia-cutlass-dsl==4.8.1 && python tests/oracles/cute_tiles.py
 
 No GPU is needed: layouts are made while the function is compiled. A row of "mma" is the instruction's shape and types,
-the atom layout and the permutation of m, n and k, and the (thread, value) layouts of A, B and C; a row of "copy" is the
-thread and value layouts and the (thread, value) layout with the tile that they cover.
+the atom layout and the permutation of m, n and k, and the (thread, value) layouts of A, B and C; one of "other" is the
+same of an instruction that architecture and PTX name; a row of "copy" is the thread and value layouts and the (thread,
+value) layout with the tile that they cover.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import cutlass
 from cutlass import cute
 
 DATA = Path(__file__).parent.parent / "data" / "nvidia" / "cute_tiles.json.gz"
-ROWS: dict[str, list[object]] = {"mma": [], "copy": []}
+ROWS: dict[str, list[object]] = {"mma": [], "other": [], "copy": []}
 
 WARP = (
     ((1, 1, 1), None, (None, None, None)), ((2, 2, 1), None, (None, None, None)), ((4, 1, 1), None, (None, None, None)),
@@ -32,13 +36,21 @@ def part(one):
     return cute.make_layout(one[0], stride=one[1]) if isinstance(one, tuple) else one
 
 
-def tiled_mma(op, types, shape, stride, permutation):
+OTHER_TILES = (
+    ((1, 1, 1), None, (None, None, None)), ((2, 2, 1), None, (None, None, None)), ((2, 2, 1), (2, 1, 0), (64, 64, 64)),
+)  # fmt: skip
+WARPGROUPS = (
+    ((1, 1, 1), None, (None, None, None)), ((2, 1, 1), None, (None, None, None)), ((2, 1, 1), None, (256, None, None)),
+)  # fmt: skip
+
+
+def tiled_mma(op, types, shape, stride, permutation, kind="mma"):
     @cute.jit
     def made():
         atoms = cute.make_layout(shape, stride=stride) if stride else cute.make_layout(shape)
         given = None if permutation == (None, None, None) else tuple(map(part, permutation))
         tiled = cute.make_tiled_mma(op, atoms, permutation_mnk=given)
-        ROWS["mma"].append([
+        ROWS[kind].append([
             [*map(int, op.shape_mnk)], types, shape, stride, permutation, str(tiled.tv_layout_A_tiled),
             str(tiled.tv_layout_B_tiled), str(tiled.tv_layout_C_tiled),
         ])  # fmt: skip
@@ -59,6 +71,50 @@ def tiled_mmas():
                 tiled_mma(op, types, shape, stride, permutation)
             except Exception as refused:
                 print(shape, stride, permutation, "is refused:", str(refused)[:200])
+
+
+def other_mmas(target):
+    half, brain, single = cutlass.Float16, cutlass.BFloat16, cutlass.Float32
+    e4m3, e5m2, e2m1, scale = cutlass.Float8E4M3FN, cutlass.Float8E5M2, cutlass.Float4E2M1FN, cutlass.Float8E8M0FNU
+    warp, group, registers = cute.nvgpu.warp, cute.nvgpu.warpgroup, cute.nvgpu.warpgroup.OperandSource.RMEM
+    k_major = cute.nvgpu.warpgroup.OperandMajorMode.K
+    made = [
+        (["sm_80", "mma.m16n8k4.f32.tf32.tf32.f32"], lambda: warp.MmaTF32Op((16, 8, 4)), OTHER_TILES),
+        (["sm_80", "mma.m16n8k8.f32.tf32.tf32.f32"], lambda: warp.MmaTF32Op((16, 8, 8)), OTHER_TILES),
+        (["sm_120a", "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e2m1.e4m3.f32.ue8m0"],
+         lambda: warp.MmaMXF8F6F4Op(e2m1, e4m3, single, scale), OTHER_TILES),
+        (["sm_120a", "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0"],
+         lambda: warp.MmaMXF8Op(e4m3, single, scale), OTHER_TILES),
+        (["sm_120a", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"],
+         lambda: warp.MmaMXF4Op(e2m1, single, scale), OTHER_TILES),
+    ]  # fmt: skip
+    for n in (8, 64, 256):
+        for name, out in (("f16", single), ("f16", half), ("bf16", single)):
+            a, d = (brain if name == "bf16" else half), ("f16" if out is half else "f32")
+            made.append((
+                ["sm_90a", f"wgmma.m64n{n}k16.{d}.{name}.{name}"],
+                lambda a=a, out=out, n=n: group.MmaF16BF16Op(a, out, (64, n, 16), registers, k_major, k_major),
+                WARPGROUPS,
+            ))  # fmt: skip
+        made.append((
+            ["sm_90a", f"wgmma.m64n{n}k32.f32.e4m3.e5m2"],
+            lambda n=n: group.MmaF8Op(e4m3, e5m2, single, (64, n, 32), registers, k_major, k_major), WARPGROUPS,
+        ))  # fmt: skip
+        made.append((
+            ["sm_90a", f"wgmma.m64n{n}k32.s32.s8.u8"],
+            lambda n=n: group.MmaI8Op(
+                cutlass.Int8, cutlass.Uint8, cutlass.Int32, (64, n, 32), registers, k_major, k_major
+            ),
+            WARPGROUPS,
+        ))  # fmt: skip
+    for name, op, tiles in made:
+        if name[0] != target:
+            continue
+        for shape, stride, permutation in tiles:
+            try:
+                tiled_mma(op(), name, shape, stride, permutation, "other")
+            except Exception as refused:
+                print(name, shape, stride, permutation, "is refused:", str(refused)[:200])
 
 
 COPIES = (
@@ -84,8 +140,23 @@ def tiled_copies():
         tiled_copy(thread, value)
 
 
+def others():
+    """The rows of instructions of other targets; the DSL compiles for one in each process."""
+    for target in ("sm_80", "sm_90a", "sm_120a"):
+        found = subprocess.run(
+            [sys.executable, __file__, target], env={**os.environ, "CUTE_DSL_ARCH": target}, stdout=subprocess.PIPE,
+            check=True,
+        )  # fmt: skip
+        ROWS["other"] += json.loads(found.stdout.splitlines()[-1])
+
+
 if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        other_mmas(sys.argv[1])
+        print(json.dumps(ROWS["other"]))
+        sys.exit()
     tiled_mmas()
+    others()
     tiled_copies()
     DATA.write_bytes(gzip.compress(json.dumps(ROWS, separators=(",", ":")).encode(), mtime=0))
     print({name: len(rows) for name, rows in ROWS.items()})

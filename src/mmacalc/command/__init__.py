@@ -219,5 +219,6 @@ def refused(as_json: bool, error: Error, file: str = "") -> Reply:
 
         error.file = error.file or file
         return Reply(status, refusal(error), "")
-    about = f"{printable(file)}: " if file else ""
+    named = not file or f"'{printable(file)}'" in str(error)  # a sentence about the file itself
+    about = "" if named else f"{printable(file)}: "
     return Reply(status, "", f"mmacalc: {about}{error}\n")

@@ -18,6 +18,7 @@ from ..catalog import entry
 from ..command import Command, Options, Reply, flag, number, show
 from ..command.common import ARCHITECTURE, INSTRUCTION, JSON, MODIFIERS, TILE, WAVE, tile_of
 from ..command.options import FLAGS, MATRICES, MATRIX_NAMES, NUMBERS, matrices, modifiers, number_options, whole_number
+from ..foreign.tiled_mma import atom_note
 from ..model import Operand
 from ..model.tile import Tile
 from ..spelling import element_text, heading, place_text
@@ -51,13 +52,14 @@ class TileOperand(Record):
     "architecture=tile.instruction.arch", "instruction=tile.instruction.name", "**tile",
     "lanes=tile.lanes: of each wave", "instructions=tile.instructions: of each wave",
     "partial_sums: waves that each have a part of the sum of one D", "operands",
-    "elsewhere: operands that are not in registers, and where they are",
+    "elsewhere: operands that are not in registers, and where they are", "note: on the name that was given",
 )  # fmt: skip
 class TileAnswer(Record):
-    """A tile and its operands."""
+    """A tile and its operands. note: what the name that was given means besides; "" for nothing."""
 
     tile: Tile
     operands: tuple[TileOperand, ...]
+    note: str = ""
 
     @property
     def partial_sums(self) -> int:
@@ -132,15 +134,19 @@ class TileFormulas(Record):
             return None
 
 
-def described(tile: Tile, **modifiers: int | str) -> TileAnswer:
+def described(tile: Tile, name: str = "", **modifiers: int | str) -> TileAnswer:
     """A tile with its operands.
+
+    Args:
+        tile: which. name: what was given for its instruction, perhaps CuTe's.
 
     >>> import mmacalc
     >>> answer = described(mmacalc.instruction("gfx942", "v_mfma_f32_32x32x8_f16").tile((2, 2), (2, 4)))
     >>> [(one.operand.name, one.shape, one.operand.registers) for one in answer.operands]
     [('A', (128, 8), 4), ('B', (8, 256), 8), ('C', (128, 256), 128), ('D', (128, 256), 128)]
     """
-    return TileAnswer(tile, tuple([TileOperand(tile.operand(name, **modifiers)) for name in tile.operands]))
+    operands = tuple([TileOperand(tile.operand(each, **modifiers)) for each in tile.operands])
+    return TileAnswer(tile, operands, atom_note(name))
 
 
 def text(answer: TileAnswer) -> str:
@@ -165,6 +171,8 @@ def text(answer: TileAnswer) -> str:
         lines.append(f"    {operand.pattern}")
         lines.append(f"    {', '.join([f'{digit}={size}' for digit, size in operand.sizes.items()])}")
     lines += [f"{name}: {where}" for name, where in answer.elsewhere.items()]
+    if answer.note:
+        lines.append(f"Note: {answer.note}")
     return "\n".join(lines) + "\n"
 
 
@@ -224,7 +232,7 @@ def run(options: Options) -> Reply:
     if not chosen:
         if elements or places or tables:
             raise Error("choose the matrix with -A, -B, -C, -D, -k, --scale-a or --scale-b")
-        return show(options.json, "tile", described(tile, **given), text)
+        return show(options.json, "tile", described(tile, options.instruction, **given), text)
     if (bool(elements) + bool(places) + len(tables)) > 1:
         raise Error("ask for one thing: an element (-I -J -K), a place (--thread --value), -R or --matrix-layout")
     return _about(tile.operand(chosen[0], **given), elements, places, tables, options)

@@ -10,6 +10,7 @@
     mmacalc explain kernel.ttgir                 the dots of a Triton kernel, their instructions, what moves
     mmacalc explain ~/.triton/cache/KEY          the same from .ttir to PTX or amdgcn: which became which
     mmacalc explain "#ttg.dot_op<{opIdx = 0, parent = #ttg.nvidia_mma<{...}>, kWidth = 2}>"    as `mmacalc layout`
+    mmacalc explain "make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{})"    as `mmacalc tile`
     cuobjdump -sass kernel.o | mmacalc explain -
 
 For each: what it computes, with the signs that modifiers put on A, B and C (A' has the halves of its registers that are
@@ -30,6 +31,7 @@ from ...command.common import JSON, TARGET
 from ...command.files import each_text, expanded, names_file
 from ...foreign import reads
 from ...foreign.dumps import is_dump, read_dump
+from ...foreign.tiled_mma import is_tiled_mma, tiled_mma
 from ...model.architecture import DOUBTFUL
 from ...spelling import element_text, transposition_note
 from ..disassemble import object_text
@@ -37,6 +39,8 @@ from ..layout import answered
 from ..layout import text as layout_text
 from ..lint import CheckedListing
 from ..lint import text as lint_text
+from ..tile import described
+from ..tile import text as tile_text
 from .answer import CONDITION, ExplainedLine, ExplainedOperand, Explanation, cell_text
 from .triton import DumpAnswer, dump_text
 from .triton_kernel import grouped, joined, kernel_text
@@ -349,6 +353,8 @@ def run(options: Options) -> Iterator[Reply]:
 def _reply(given: GivenText, options: Options) -> Reply:
     if is_dump(given.text):
         return show(options.json, "triton-dump", DumpAnswer(read_dump(given.text)), dump_text)
+    if is_tiled_mma(given.text):
+        return show(options.json, "tile", described(tiled_mma(given.text), given.text), tile_text)
     if any(mark in given.text for mark in LAYOUTS) and reads(given.text):
         return answered([given.text], None, None, options.json)
     found = explain(given.text, options.architecture and options.architecture.partition(":")[0])
@@ -358,5 +364,9 @@ def _reply(given: GivenText, options: Options) -> Reply:
 COMMAND = Command(
     "explain", "explain a line or a listing of assembly, PTX or SASS: what its matrix instructions do", "look", __doc__,
     (TARGET, JSON, argument("text", "paths of files, - for standard input; or one or more lines", nargs="+")),
-    run, {"explain": text, "layout": layout_text, "triton-dump": dump_text, "triton-kernel": kernel_text},
+    run,
+    {
+        "explain": text, "layout": layout_text, "triton-dump": dump_text, "triton-kernel": kernel_text,
+        "tile": tile_text,
+    },
 )  # fmt: skip
