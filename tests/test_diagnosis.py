@@ -399,5 +399,5 @@ def test_the_command_diagnose_takes_the_d_of_a_kernel(tmp_path):
     assert found["comparison"]["explanations"][0]["rule"] == "D: i j -> j i"
     np.save(paths["d"], inst.multiply(**given))
     assert answer([*words, "--d", paths["d"]]).status == 0
-    assert "no --d" in answer(words).err
+    assert "no D: give the file" in answer(words).err
     assert "--d" in answer([*words, "--d", "nowhere.npy"]).err

