@@ -53,7 +53,7 @@ def _check(plan: TilePlan) -> None:
     if len(formats) > 1 and inst.architecture.family.language == "hip":
         raise Error(f"Triton computes the transpose, with another instruction than {inst.name}: use lang gluon, or hip")
     chosen = any(one.choices and (one.m, one.n) == (inst.m, inst.n) for one in others)
-    if chosen and inst.name.startswith("v_mfma") and formats & {"e4m3", "e5m2"}:
+    if chosen and inst.architecture.family.blocks and formats & {"e4m3", "e5m2"}:
         raise Error(f"Triton multiplies fp8 by f8f6f4 on {title}, not by {inst.name}, which lang gluon can say")
     if inst.architecture.family.language == "hip":
         check_deepest(plan, "Triton")
@@ -88,7 +88,7 @@ def _options(plan: TilePlan) -> dict[str, int]:
     if inst.architecture.family.language == "cuda":
         return {"num_stages": plan.stages}
     found = {"num_stages": plan.stages + 1}
-    if inst.name.startswith("v_mfma"):
+    if inst.architecture.family.blocks:
         found["matrix_instr_nonkdim"] = inst.m
         if inst.architecture.targets[0] != "gfx950":
             found["kpack"] = min(2, plan.kpack)
