@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import mmacalc
+from mmacalc.cli import commands
 from sources import syntax_tree
 
 SOURCE = Path(__file__).parents[1] / "src"
@@ -65,6 +66,26 @@ def test_texts_are_in_plain_words():
         for match in odd.finditer(" ".join(text.split()))
     ]
     assert found == []
+
+
+def test_commands_and_functions_have_one_name_but_for_those_that_the_reference_lists():
+    """Each row of the table says of a command what it is in Python, or of functions that no command is theirs."""
+    page = (SOURCE.parent / "docs/api/index.md").read_text(encoding="utf-8")
+    rows = [[re.findall(r"`([\w.-]+)`", re.sub(r"\([^)]*\)", "", cell)) for cell in line.strip("|").split("|")]
+            for line in page.splitlines() if line.startswith("| ") and not line.startswith("| command")]  # fmt: skip
+    assert len(rows) > 12
+    functions = {name for name in mmacalc.__all__ if not inspect.isclass(getattr(mmacalc, name))}
+    listed = {word for _, python in rows for word in python}
+    for command, found in commands().items():
+        [row] = [python for named, python in rows if command in named] or [None]
+        assert row is not None or command.replace("-", "_") in functions, command
+        assert set(found.older) <= {word for named, _ in rows for word in named} | {"lds-transpose"}
+    same = {command.replace("-", "_") for command in commands()}
+    assert functions - same - listed - {"architecture"} == set()  # the record that `architectures NAME` shows
+    for name in listed - {"none"}:
+        thing = mmacalc
+        for part in name.split("."):
+            thing = getattr(thing, part, None) or getattr(mmacalc.Instruction, part)
 
 
 def test_architectures_and_families_are_not_known_by_name_outside_catalog_and_families():

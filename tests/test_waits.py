@@ -18,7 +18,7 @@ from mmacalc import lint as report_of
 from mmacalc.asm.decoder import decode
 from mmacalc.asm.reader import read_line, read_listing, vector_registers
 from mmacalc.cli import answer
-from mmacalc.hazards.lint import missing_states, required_waits
+from mmacalc.hazards.lint import missing_states, waits
 from mmacalc.hazards.recognizer import DEPENDENCIES, HazardRecognizer, recognizer_for
 from mmacalc.hazards.register_use import entry_of, register_use
 from mmacalc.hazards.tables import RULES, TABLES
@@ -491,11 +491,11 @@ def test_lint_and_waits_find_what_walking_every_path_finds_and_the_nops_are_enou
     tightest = tightest_by_hand(target, text)
     missing = {place: states for place, states in tightest.items() if states > 0}
     assert {(one.line, one.wait.expiry.instruction): one.missing for one in found} == missing
-    waits = required_waits(text, target).waits
-    spare = {(one.line, one.wait.expiry.instruction): one.wait.states - one.elapsed for one in waits}
+    every = waits(text, target).waits
+    spare = {(one.line, one.wait.expiry.instruction): one.wait.states - one.elapsed for one in every}
     near = {place: states for place, states in tightest.items() if states >= 0}  # those that wait long enough, just
     assert {place: states for place, states in spare.items() if states >= 0} == near
-    assert all(one.missing == max(0, one.wait.states - one.elapsed) for one in waits)
+    assert all(one.missing == max(0, one.wait.states - one.elapsed) for one in every)
     lines = text.splitlines()
     for one in found:
         label, line = lines[one.line - 1].split(":", 1)

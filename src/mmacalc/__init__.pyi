@@ -52,6 +52,7 @@ from .families.descriptors import shared_memory_descriptor as shared_memory_desc
 from .hazards.lint import Finding as Finding
 from .hazards.lint import LintReport as LintReport
 from .hazards.lint import lint as lint
+from .hazards.lint import waits as waits
 from .hazards.recognizer import WaitStates as WaitStates
 from .hazards.recognizer import wait_states as wait_states
 from .kernels import launch as launch
@@ -80,4 +81,5 @@ from .questions.find import find as find
 from .questions.find.equivalents import equivalents as equivalents
 from .questions.intrinsic import intrinsic as intrinsic
 from .questions.numerics import numerics as numerics
+from .questions.transpose_loads import transpose_loads as transpose_loads
 from .throughput import estimate as estimate

@@ -268,9 +268,15 @@ def _fitted(piece: Reply, words: Sequence[str]) -> Reply:
         return piece
     from ..command.fitting import COMMANDS, fitted, screen
 
-    if (words[0][:1] != "-" and words[0] not in COMMANDS) or _plain(words) or not (width := screen(sys.stdout)):
+    if (words[0][:1] != "-" and _name(words[0]) not in COMMANDS) or _plain(words) or not (width := screen(sys.stdout)):
         return piece
     return piece._replace(out=fitted(piece.out, width))
+
+
+def _name(word: str) -> str:
+    """The present name of a command."""
+    found = command(word)
+    return found.name if found else word
 
 
 def _in_width(err: str, words: Sequence[str]) -> str:
@@ -295,7 +301,7 @@ def _coloured(piece: Reply, words: Sequence[str]) -> Reply:
         return piece
     from ..command.colours import COMMANDS, coloured, wanted
 
-    shown = words[0] in COMMANDS or "-h" in words or "--help" in words
+    shown = _name(words[0]) in COMMANDS or "-h" in words or "--help" in words
     if _plain(words) or not shown or words[-1] == "agents" or not wanted(sys.stdout):
         return piece
     return piece._replace(out=coloured(piece.out))

@@ -145,10 +145,10 @@ class Document:
 
     def _waits(self, line: int) -> Iterator[str]:
         """Which instructions must wait for that of a line, as far as the text has them."""
-        from ..hazards.lint import required_waits
+        from ..hazards.lint import waits
 
         try:
-            every = required_waits(self.text, self.architecture).waits
+            every = waits(self.text, self.architecture).waits
         except Error:
             return
         for one in [one for one in every if one.first_line == line + 1][:4]:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Finding", "LintReport", "MissingStates", "RequiredWait", "WaitsReport", "lint", "missing_states",
-    "required_waits",
+    "waits",
 ]  # fmt: skip
 
 NOTHING = "the text has no AMD instruction: none of its lines begins with v_, s_, ds_, buffer_, global_ ..."
@@ -241,7 +241,7 @@ class WaitsReport(TupleRecord):
 
 
 @arguments_checked
-def required_waits(text: str, arch: str | None = None) -> WaitsReport:
+def waits(text: str, arch: str | None = None) -> WaitsReport:
     """Which instructions of a listing need wait states after an earlier one, how many, and how many there are.
 
     Of several that an instruction must wait for the tightest is given; pairs that are far enough apart by more than the
@@ -253,7 +253,8 @@ def required_waits(text: str, arch: str | None = None) -> WaitsReport:
     Raises:
         Error: as `lint`.
 
-    >>> [wait] = required_waits('''
+    >>> import mmacalc
+    >>> [wait] = mmacalc.waits('''
     ... v_mfma_f32_4x4x4_16b_f16 v[0:3], v[4:5], v[6:7], v[0:3]
     ... s_nop 4
     ... global_store_dwordx4 v[8:9], v[0:3], off''', "gfx942").waits

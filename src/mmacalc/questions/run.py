@@ -448,5 +448,5 @@ COMMAND = Command(
         flag("--clamp", help="saturate integer results (AMD)"),
         flag("--satfinite", help="saturate integer results (NVIDIA)"),
     ),
-    run, {"run": text},
+    run, {"run": text}, older=("multiply",),
 )  # fmt: skip

@@ -376,4 +376,5 @@ COMMAND = Command(
         "debug-kernel": debug_text,
         "ptx-coverage": coverage_text,
     },
+    older=("launch",),
 )  # fmt: skip

@@ -11,13 +11,15 @@ command's older name.
 
 from __future__ import annotations
 
+from ..base.checks import arguments_checked
 from ..base.errors import Error, did_you_mean
 from ..base.records import Record, TupleRecord, json_keys
 from ..catalog import architectures, entry, instructions
 from ..command import Command, Reply, flag, option, show, tables
 from ..command.common import JSON, MODIFIERS
 from ..command.options import modifiers
-from ..memory_access.transpose_loads import LoadStep, TransposeLoad, loads_for, runs, transpose_loads
+from ..memory_access.transpose_loads import LoadStep, TransposeLoad, loads_for, runs
+from ..memory_access.transpose_loads import transpose_loads as every_load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -156,7 +158,8 @@ class LoadListing(Record):
         return tuple([ListedLoad(LoadFacts(load), tuple(map(filled_text, filled))) for load, filled in self.loads])
 
 
-def operand_loads(operand: Operand, name: str | None = None) -> OperandLoads:
+@arguments_checked
+def transpose_loads(operand: Operand, name: str | None = None) -> OperandLoads:
     """The loads that fill an operand where its other coordinate is the contiguous one in memory.
 
     Args:
@@ -167,7 +170,7 @@ def operand_loads(operand: Operand, name: str | None = None) -> OperandLoads:
 
     >>> import mmacalc
     >>> a = mmacalc.instruction("gfx950", "v_mfma_f32_32x32x16_f16").operand("A")
-    >>> [(step.load.name, step.first_register) for step in operand_loads(a).steps]
+    >>> [(step.load.name, step.first_register) for step in mmacalc.transpose_loads(a).steps]
     [('ds_read_b64_tr_b16', 0), ('ds_read_b64_tr_b16', 2)]
     """
     arch = operand.instruction.arch
@@ -203,7 +206,7 @@ def load_named(arch: str, name: str) -> TransposeLoad:
 
 
 def _loads(arch: str) -> tuple[TransposeLoad, ...]:
-    loads = transpose_loads(arch)
+    loads = every_load(arch)
     if not loads:
         record = entry(arch).architecture
         other = f". `mmacalc find -a {record.name} ldmatrix` lists NVIDIA's" if record.family.sass else ""
@@ -213,7 +216,7 @@ def _loads(arch: str) -> tuple[TransposeLoad, ...]:
 
 def _those_with() -> str:
     """The architectures that have such loads."""
-    *some, last = [name for name in architectures() if transpose_loads(name)]
+    *some, last = [name for name in architectures() if every_load(name)]
     return f"{', '.join(some)} and {last}"
 
 
@@ -334,7 +337,7 @@ def run(options: Options) -> Reply:
         if not options.matrix:
             raise Error("choose the matrix with -A or -B")
         operand = entry(arch).meant(options.instruction).operand(options.matrix, **modifiers(options))
-        return show(options.json, "lds-transpose", operand_loads(operand, options.load), operand_text)
+        return show(options.json, "lds-transpose", transpose_loads(operand, options.load), operand_text)
     if options.load:
         return show(options.json, "lds-transpose-tile", LoadTile(load_named(arch, options.load)), tile_text)
     return show(options.json, "lds-transpose-loads", load_listing(arch), listing_text)

@@ -127,9 +127,9 @@ def run(options: Options) -> Iterator[Reply]:
 
 def _reply(given: GivenText, options: Options) -> Reply:
     from ..asm.reader import addresses
-    from ..hazards.lint import required_waits
+    from ..hazards.lint import waits
 
-    report = required_waits(given.text, options.architecture and options.architecture.partition(":")[0])
+    report = waits(given.text, options.architecture and options.architecture.partition(":")[0])
     answer = ListedWaits(report, given.name, addresses(given.text) if given.listed else {})
     return show(options.json, "waits", answer, text)
 
@@ -140,5 +140,5 @@ COMMAND = Command(
         TARGET, JSON,
         argument("text", "two lines of assembly; or paths of files, - for standard input", nargs="+"),
     ),
-    run, {"waits": text},
+    run, {"waits": text}, older=("wait-states",),
 )  # fmt: skip
