@@ -82,6 +82,8 @@ RIGHT = {  # for each function, arguments that it answers
     mmacalc.pack_int4: {"weights": np.zeros((64, 16), int)},
     mmacalc.pack_scales: {"scales": np.zeros((128, 4), np.uint8), "blocks": 4},
     mmacalc.pack_sparse: {"instruction": mmacalc.instruction("sm_80", SPARSE), "matrix": np.zeros((16, 32))},
+    mmacalc.waits: {"text": "v_mfma_f32_32x32x8_f16 a[0:15], v[2:3], v[4:5], a[0:15]", "arch": "gfx942"},
+    mmacalc.transpose_loads: {"operand": mmacalc.instruction("gfx950", "v_mfma_f32_32x32x16_f16").operand("A")},
     mmacalc.address_of: {"array": np.ones((2, 4))},
     mmacalc.tensor_map: {
         "array": np.zeros((8, 64), np.float16), "box": (8, 64), "swizzle": "128B", "element": "f16", "steps": (1, 1),

@@ -170,7 +170,7 @@ def compare_numerics(
     named = distribution if a is None and b is None else "as given"
     matrices = _matrices(a, b, shape, distribution, seed)
     m, n, k = matrices[0].shape[0], matrices[1].shape[1], matrices[0].shape[1]
-    if str(split_k).startswith("stream-k"):
+    if isinstance(split_k, str) and split_k.startswith("stream-k"):
         raise Error("stream-K cuts each tile of D in another way; gemm() has it, compare_numerics() has no bound of it")
     options = {"promote": promote, "split_k": split_k, "k_order": k_order, "accumulate": accumulate, "d_type": d_type}
     gpus: list[GpuNumerics] = []
