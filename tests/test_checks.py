@@ -118,6 +118,7 @@ OTHERS = (
     mmacalc.diagnose,
     mmacalc.generate,
     mmacalc.memory,
+    mmacalc.transpose_loads,
     mmacalc.gemm,
     mmacalc.gemm_bits,
     mmacalc.instruction_descriptor,
