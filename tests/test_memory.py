@@ -446,3 +446,88 @@ def test_the_byte_address_of_a_lane_is_a_sum_of_digits_wherever_it_is_shown(arch
                     assert sum(lane // t.divisor % t.size * t.bytes for t in found.terms) + first[0] == address
             shown += 1
     assert shown
+
+
+def copied(found, one):
+    """What LDS holds after a copy of LDS's instruction in the model: lanes fill it one behind the other."""
+    tile, wave = found.tile, found.operand.wave
+    size, step = tile.rows * tile.row_bytes, wave * one.width
+    image = {}
+    pieces = [(at // tile.row_bytes, at % tile.row_bytes) for at in range(0, size, one.width)]
+    where = dict(zip(found.placing.addresses(tile, pieces), range(0, size, one.width)))
+    every = found.placing.every or tile.row_bytes
+    for number in range(one.instructions):
+        base = number * step + number * step // every * found.placing.pad
+        for lane in range(wave):
+            image[base + lane * one.width] = where.get(base + lane * one.width)
+    return image
+
+
+@pytest.mark.parametrize(
+    ("name", "ld", "options"),
+    [
+        ("v_mfma_f32_32x32x16_bf16", 64, {"swizzle": (3, 4, 4)}), ("v_mfma_f32_32x32x16_bf16", 64, {}),
+        ("v_mfma_f32_16x16x32_f16", 128, {"swizzle": "vec,perPhase,maxPhase=8,1,8"}), ("v_mfma_f32_32x32x16_bf16", 512, {"pad": 16}),
+        ("v_mfma_f32_32x32x16_bf16", 64, {"pad": 16, "pad_every": 1024}),
+    ],
+)  # fmt: skip
+def test_a_copy_without_registers_fills_the_tile_as_reads_expect_it(name, ld, options):
+    """Each lane's address in memory is the inverse of the swizzle; padding stands behind what an instruction fills."""
+    found = mmacalc.memory(mmacalc.instruction("gfx950", name).operand("A"), ld=ld, **options)
+    for one in found.copies:
+        assert one.fault == ""
+        assert one.together == 64 * one.width
+        image = copied(found, one)
+        assert sorted(at for at in image.values() if at is not None) == list(
+            range(0, found.tile.rows * found.tile.row_bytes, one.width)
+        )
+        assert [image[lane * one.width] for lane in range(64)] == list(one.from_bytes)
+
+
+def test_a_swizzle_goes_to_the_global_side_of_a_copy():
+    a = mmacalc.instruction("gfx950", "v_mfma_f32_32x32x16_bf16").operand("A")
+    wide, _ = mmacalc.memory(a, ld=64, swizzle=(3, 4, 4)).copies
+    # Address bits 8 to 10 into bits 4 to 6: the third and fourth rows of 128 bytes are exchanged in pairs of 16.
+    assert wide.from_bytes[15:20] == (240, 272, 256, 304, 288)
+    assert all(at == lane * 16 ^ (lane * 16 >> 4 & 0x70) for lane, at in enumerate(wide.from_bytes))
+
+
+@pytest.mark.parametrize(
+    ("arch", "name", "options", "says"),
+    [
+        ("gfx950", "v_mfma_f32_32x32x16_bf16", {"pad": 16}, "pad every 1024 (--pad-every), or swizzle"),
+        ("gfx942", "v_mfma_f32_32x32x8_f16", {"pad": 8}, "pad every 256"),
+        ("sm_90a", "mma.m16n8k16.f32.f16.f16.f32", {"pad": 16}, "TMA puts no padding"),
+        ("sm_90a", "mma.m16n8k16.f32.f16.f16.f32", {"swizzle": "64B"}, "the 64 bytes that the mode swizzles"),
+        ("sm_90a", "mma.m16n8k16.f32.f16.f16.f32", {"swizzle": (1, 5, 3)}, "not in other ways"),
+    ],
+)
+def test_what_a_copy_cannot_fill_is_said(arch, name, options, says):
+    found = mmacalc.memory(mmacalc.instruction(arch, name).operand("A"), ld=64, **options)
+    assert says in found.copies[0].fault
+
+
+def test_targets_have_the_copies_that_llvm_assembles_for_them():
+    """llvm-mc 22: which of these each target takes; sm_90 and later have TMA."""
+    names = {arch: [name for name, _ in mmacalc.architecture(arch).lds_copies] for arch in mmacalc.architectures()}
+    assert names["cdna1"] == names["cdna2"] == ["buffer_load_dword ... lds"]
+    assert names["cdna3"] == ["global_load_lds_dword"]
+    assert names["cdna4"] == ["global_load_lds_dwordx4", "global_load_lds_dword"]
+    assert names["cdna5"] == ["global_load_async_to_lds_b128", "global_load_async_to_lds_b32"]
+    assert not any(names[arch] for arch in ("rdna3", "rdna4", "sm_80", "sm_89"))
+    assert {tuple(names[arch]) for arch in names if arch[:4] in ("sm_9", "sm_1")} == {("cp.async.bulk.tensor",)}
+    found = mmacalc.memory(mmacalc.instruction("gfx1250", "v_wmma_f32_16x16x32_f16").operand("A"), ld=64, pad=16)
+    assert [(one.together, one.fault) for one in found.copies] == [(0, ""), (0, "")]
+
+
+def test_padding_every_so_many_bytes_is_refused_where_it_has_no_meaning():
+    a = mmacalc.instruction("gfx950", "v_mfma_f32_32x32x16_bf16").operand("A")
+    for options, says in (
+        ({"pad_every": 1024}, "give pad"), ({"pad_every": 1024, "pad": 16, "swizzle": "128B"}, "leave out swizzle"),
+        ({"pad_every": 1000, "pad": 16}, "multiples of 16"), ({"pad_every": 8192, "pad": 16}, "less than the tile's"),
+    ):  # fmt: skip
+        with pytest.raises(Error, match=says):
+            mmacalc.memory(a, ld=64, **options)
+    asked = ["memory", "-a", "gfx950", "-i", "v_mfma_f32_32x32x16_bf16", "-A", "--ld", "64", "--pad", "16"]
+    assert "4 x global_load_lds_dwordx4" in answer([*asked, "--pad-every", "1024"]).out
+    assert "not as the tile lies" in answer(asked).out

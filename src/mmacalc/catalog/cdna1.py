@@ -31,6 +31,7 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
         ),
         "assumed": ("lds_phases",),
         "builtins": "mfma",
+        "lds_copies": (("buffer_load_dword ... lds", 4),),
         "lds_bytes": 65536,
         "rocwmma": ("gfx908",),
         # Compute units and peak engine clock in GHz, memory bandwidth in GB/s: AMD's data sheet.

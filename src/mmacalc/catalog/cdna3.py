@@ -33,6 +33,7 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
             ("write", 16, 32, "0-7", "one source", "amd-shark-ai, AMDGPU kernel optimization guide; Composable Kernel docs, LDS bank conflicts"),
         ),
         "builtins": "mfma",
+        "lds_copies": (("global_load_lds_dword", 4),),
         "lds_bytes": 65536,
         "rocwmma": ("gfx942",),
         # Compute units and peak engine clock in GHz, memory bandwidth in GB/s: AMD's data sheets; of the MI308X the units are in IREE's table of

@@ -38,6 +38,7 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
             ("write", 16, 32, "0-7", "one source", "Composable Kernel docs, LDS bank conflicts"),
         ),
         "builtins": "mfma",
+        "lds_copies": (("global_load_lds_dwordx4", 16), ("global_load_lds_dword", 4)),
         "lds_bytes": 163840,
         "rocwmma": ("gfx950",),
         # Compute units and peak engine clock in GHz, memory bandwidth in GB/s: AMD's data sheets; of the MI350P the units are in the ROCm

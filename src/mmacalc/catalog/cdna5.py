@@ -41,6 +41,7 @@ COMMON: dict[str, object] = {
         ("write", 4, 64, "0-31", "unconfirmed", "", {"ports": 2}),
     ),
     "builtins": "gfx1250",
+    "lds_copies": (("global_load_async_to_lds_b128", 16), ("global_load_async_to_lds_b32", 4)),
     "lds_bytes": 327680,
     "unconfirmed": ("cycles", "valu_cycles"),
     "format_fields": {

@@ -17,6 +17,8 @@ from .units import Tile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .banks import Phase, Rule
     from .units import Tile
 
@@ -25,10 +27,24 @@ PERIOD = 256  # bytes of all banks, of which there are 64 at most
 
 
 class Placing(TupleRecord):
-    """How rows lie in LDS: bytes of padding behind each row, and a swizzle."""
+    """How rows lie in LDS: bytes of padding behind each row, or every so many bytes of the tile, and a swizzle."""
 
     pad: int = 0
     swizzle: Swizzle | RowSwizzle = Swizzle(0, 4, 3)
+    every: int = 0
+
+    def addresses(self, tile: Tile, places: Iterable[tuple[int, int] | None]) -> list[int]:
+        """The byte addresses in LDS of places of a tile, each (row, byte in the row); of None -1."""
+        swizzle, row_bytes, bits = self.swizzle, tile.row_bytes, tile.operand.placement.bits
+        row_pad, pad, every = (0, self.pad, self.every) if self.every else (self.pad, 0, 1)
+        found = []
+        for at in places:
+            if at is None:
+                found.append(-1)
+                continue
+            linear = at[0] * (row_bytes + row_pad) + swizzle.in_row(*at, bits)
+            found.append(swizzle.address(linear + linear // every * pad))
+        return found
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -57,13 +73,11 @@ class Accesses(TupleRecord):
 
     def linear(self, tile: Tile, placing: Placing) -> list[list[int | None]]:
         """The byte address of each lane in each access."""
-        swizzle, stride, bits = placing.swizzle, tile.row_bytes + placing.pad, tile.operand.placement.bits
         if placing == PLAIN:
+            stride = tile.row_bytes
             return [[None if at is None else at[0] * stride + at[1] for at in lanes] for lanes in self.addresses]
-        return [
-            [None if at is None else swizzle.address(at[0] * stride + swizzle.in_row(*at, bits)) for at in lanes]
-            for lanes in self.addresses
-        ]
+        found = (placing.addresses(tile, lanes) for lanes in self.addresses)
+        return [[None if address < 0 else address for address in lanes] for lanes in found]
 
     @property
     def bytes_used(self) -> int:

@@ -6,6 +6,7 @@ from ..base.checks import arguments_checked
 from ..base.errors import Error, counted
 from ..base.records import TupleRecord, json_keys
 from .accesses import PLAIN, Accesses, LdsCost, Placing, Repair, accesses, lds_cost, repair
+from .copies import LdsCopy, copies
 from .matrix_loads import MatrixLoad, matrix_loads
 from .swizzles import RowSwizzle, Swizzle, swizzle_of
 from .transposed import AddressTerm, TransposingLoad, transposing
@@ -65,6 +66,8 @@ class WaveCost(TupleRecord):
     "bytes_fetched",
     "lds=lds_of_wave",
     "matrix_loads",
+    "pad_every=placing.every: bytes after which the padding stands; 0 behind each row",
+    "copies: what could fill the tile in LDS without registers",
 )
 class Memory(TupleRecord):
     """How an operand is loaded (D: stored).
@@ -162,6 +165,11 @@ class Memory(TupleRecord):
         return () if self.kpack else transposing(self.tile, self.placing)
 
     @property
+    def copies(self) -> tuple[LdsCopy, ...]:
+        """What could fill the tile in LDS without registers, the widest first, and why not as the tile lies."""
+        return () if self.operand.name in ("C", "D") else copies(self.tile, self.placing)
+
+    @property
     def offsets(self) -> tuple[int, ...]:
         """The byte address of lane 0 in each access."""
         return tuple([lanes[0] or 0 for lanes in self.found.linear(self.tile, PLAIN)])
@@ -206,6 +214,7 @@ def memory(
     swizzle: str | Sequence[int] | Swizzle | RowSwizzle | None = None,
     kpack: int | None = None,
     fill: int = 16,
+    pad_every: int = 0,
 ) -> Memory:
     """How an operand is loaded from memory (D: stored to it).
 
@@ -219,10 +228,12 @@ def memory(
         kpack: load the operands of this many instructions at once, with k relabelled so that a lane's elements are
             contiguous; A and B must be relabelled alike. None keeps the natural order of k.
         fill: the bytes of a lane's access that fills the tile in LDS: 4, 8 or 16.
+        pad_every: the padding stands behind every so many bytes of the tile instead of behind each row.
 
     Returns:
         A `Memory`: run_bytes, access_bytes, instructions, global_instruction, lds_instruction, lines64, lines128,
-        bytes_used, bytes_fetched, terms, offsets; lds with cycles, ideal, conflicts, phases; `search()`.
+        bytes_used, bytes_fetched, terms, offsets; copies that fill the tile without registers; lds with cycles, ideal,
+        conflicts, phases; `search()`.
 
     Raises:
         Error: an argument out of range, or elements that no load can reach.
@@ -244,8 +255,10 @@ def memory(
     if fill not in (4, 8, 16):
         raise Error(f"fill is 4, 8 or 16 bytes; got {fill}")
     tile = tile_of(operand, order, ld, kpack)
-    found, placing = accesses(tile), Placing(pad, swizzle_of(swizzle))
-    if (tile.row_bytes + pad) % found.access_bytes:
+    found, placing = accesses(tile), Placing(pad, swizzle_of(swizzle), pad_every)
+    if pad_every:
+        _check_every(tile, found, placing)
+    elif (tile.row_bytes + pad) % found.access_bytes:
         raise Error(
             f"rows of {tile.row_bytes} bytes and {pad} of padding do not keep accesses of {found.access_bytes} bytes "
             f"aligned; pad by a multiple of {found.access_bytes}"
@@ -254,6 +267,20 @@ def memory(
     cost = lds_cost(found, tile, placing, _access(operand))
     loads = matrix_loads(tile, placing) if kpack is None else ()
     return Memory(tile, kpack, placing, fill, found, cost, loads)
+
+
+def _check_every(tile: Tile, found: Accesses, placing: Placing) -> None:
+    """Refuse padding that takes an access apart, or stands beside a swizzle."""
+    every, size = placing.every, tile.rows * tile.row_bytes
+    if placing.pad == 0 or placing.swizzle.piece(tile.operand.placement.bits):
+        raise Error("pad_every is for padding without a swizzle: give pad, and leave out swizzle")
+    if every < 0 or every % found.access_bytes or placing.pad % found.access_bytes:
+        raise Error(
+            f"pad_every and pad are multiples of {found.access_bytes} bytes, a lane's access; got {every} and "
+            f"{placing.pad}"
+        )
+    if every >= size:
+        raise Error(f"pad_every is less than the tile's {size} bytes; got {every}")
 
 
 def _check_swizzle(tile: Tile, found: Accesses, placing: Placing) -> None:

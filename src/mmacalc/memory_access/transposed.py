@@ -157,7 +157,9 @@ def _alignment(width: int) -> int:
 def _fault(tile: Tile, placing: Placing, width: int) -> str:
     """Why a load of `width` bytes a lane cannot read the tile as it is placed; "" if it can."""
     swizzle, bits = placing.swizzle, tile.operand.placement.bits
-    if (stride := tile.row_bytes + placing.pad) % _alignment(width):
+    if placing.every and (placing.pad % _alignment(width) or placing.every % _alignment(width)):
+        return f"{placing.pad} bytes every {placing.every} do not keep accesses of {width} bytes aligned"
+    if (stride := tile.row_bytes + (0 if placing.every else placing.pad)) % _alignment(width):
         return f"rows {counted(stride, 'byte')} apart do not keep accesses of {width} bytes aligned"
     whole = swizzle == PLAIN.swizzle or not any(swizzle)
     if not whole and (piece := swizzle.piece(bits)) % width:

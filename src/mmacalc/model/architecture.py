@@ -85,6 +85,8 @@ class Architecture(Record):
         lds_bytes: how many bytes of LDS a workgroup can have.
         lds_phases: which lanes LDS (shared memory) serves together: (access, bytes, banks, lanes, provenance,
             source[, {more}]), see `mmacalc.memory_access.banks.Rule`.
+        lds_copies: what fills LDS without registers, the widest first: (name, bytes of a lane), of TMA 0 bytes; see
+            `mmacalc.memory_access.copies`.
         assembly: the generation of its encodings in `mmacalc.asm.generations`; hazards: its wait-state rules in
             `mmacalc.hazards.tables`; "" is not known. hazards_of: those of the targets that have others.
         amd_calculator: whether AMD's matrix instruction calculator 1.3.2 knows it, whose text is then reproduced.
@@ -129,6 +131,7 @@ class Architecture(Record):
     builtins: str = ""
     lds_bytes: int = 0
     lds_phases: tuple[tuple[Any, ...], ...] = ()
+    lds_copies: tuple[tuple[str, int], ...] = ()
     assembly: str = ""
     assembly_of: Mapping[int, str] = {}
     since_llvm: Mapping[str, int] = {}

@@ -49,6 +49,7 @@ def text(found: MemoryAndRepair) -> str:
                 *_accesses(answer),
                 *_lds(answer.lds),
                 *_matrix(answer),
+                *_copies(answer),
                 *_repair(repair, answer.fill),
             ]  # fmt: skip
         )
@@ -126,6 +127,28 @@ def _lds(cost: LdsCost) -> Iterator[str]:
         yield f"  worst phase: lanes {lanes} need {cycles}; bank {worst.bank} is busiest"
     source = f", {rule.source}" if rule.source else ""
     yield f"  {rule.banks} banks, {counted(cost.phases, 'phase')} in an access ({rule.provenance}{source})"
+
+
+def _copies(answer: Memory) -> Iterator[str]:
+    """What could fill the tile without registers."""
+    for one in answer.copies:
+        if one.fault:
+            yield f"Filled without registers by {one.name}: not as the tile lies: {one.fault}"
+            continue
+        if not one.from_bytes:
+            boxes = counted(one.instructions, "box", "boxes")
+            yield f"Filled without registers by {one.name}: {boxes} of {one.together} bytes"
+            continue
+        where = "one behind the other" if one.together else "each where it says"
+        yield f"Filled without registers: {one.instructions} x {one.name}, {one.width} bytes a lane, {where}"
+        moved = [lane for lane, at in enumerate(one.from_bytes) if at not in (None, lane * one.width)]
+        fetched = f"  a lane fetches byte lane * {one.width} of the tile in memory"
+        if moved:
+            first = moved[0]
+            shown = ", ".join([str(at) for at in one.from_bytes[first : first + 8] if at is not None])
+            yield f"{fetched}, but lanes from {first} on {shown} ..."
+        else:
+            yield fetched
 
 
 def _matrix(answer: Memory) -> Iterator[str]:
@@ -217,7 +240,15 @@ def _shared(options: Options, inst: Instruction) -> SharedOperand:
     from ..memory_access.shared_operands import shared_operand
     from ..model.tensor_memory import TensorMemoryInstruction
 
-    others = {"ld": None, "pad": 0, "kpack": None, "fill": 16, "search": False, **{one.name: None for one in TILE}}
+    others = {
+        "ld": None,
+        "pad": 0,
+        "pad_every": 0,
+        "kpack": None,
+        "fill": 16,
+        "search": False,
+        **{one.name: None for one in TILE},
+    }
     for name, usual in others.items():
         if getattr(options, name) not in (usual, []):
             raise Error(f"--{name.replace('_', '-')} is not for an operand that a descriptor describes; --order, "
@@ -256,7 +287,8 @@ def run(options: Options) -> Reply:
                 "descriptor"
             )
     operand = operand_of(options, inst, options.matrix, modifiers(options))
-    answer = memory(operand, options.order, options.ld, options.pad, options.swizzle, options.kpack, options.fill)
+    answer = memory(operand, options.order, options.ld, options.pad, options.swizzle, options.kpack, options.fill,
+                    options.pad_every)  # fmt: skip
     fast = answer.transposing
     better = transposing_repair(answer.tile, answer.fill) if options.search and fast else None
     found = MemoryAndRepair(answer, answer.search() if options.search else None, fast, better)
@@ -279,6 +311,7 @@ COMMAND = Command(
         ),
         number("--ld", placeholder="N", help="elements from one row (column) in memory to the next"),
         number("--pad", placeholder="BYTES", default=0, help="padding behind each row in LDS"),
+        number("--pad-every", placeholder="BYTES", default=0, help="the padding is behind every so many bytes instead"),
         option(
             "--swizzle", placeholder="SWIZZLE",
             help="of LDS: BITS,BASE,SHIFT, 32B, 64B, 128B or vec,perPhase,maxPhase=4,1,16",
