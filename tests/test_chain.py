@@ -350,3 +350,34 @@ def test_the_vector_instructions_of_every_nvidia_target_are_those_that_ptxas_tak
     assert {row for arch in row for row in of_target(mmacalc.architecture(arch))} <= {
         each["instruction"] for each in table("nvidia/vector_instructions.tsv.gz")
     }
+
+
+def test_rows_in_lds_cost_what_their_addresses_do():
+    """gfx942, D of 32x32x8 to A: stores of 2 bytes counted here by bank, loads by `memory` with the same padding."""
+    inst = mmacalc.instruction("gfx942", "v_mfma_f32_32x32x8_f16")
+    (way,) = [way for way in mmacalc.chain(inst, inst, use="A").ways if way.name == "LDS"]
+    rows = way.lds
+    assert (rows.along, rows.row_bytes, rows.rows, rows.conflicts) == ("k", 64, 32, 0)
+    stride, d = rows.row_bytes + rows.pad_bytes, inst.operand("D")
+    assert way.bytes == 32 * stride
+    stores = 0
+    for register in range(16):
+        for first in (0, 32):  # the lanes of a phase
+            banks = {}
+            for lane in range(first, first + 32):
+                (element,) = d.contents(register=register, lane=lane)
+                dword = (element.row * stride + element.col * 2) // 4
+                banks.setdefault(dword % 32, set()).add(dword)
+            stores += max(map(len, banks.values()))
+    loads = 4 * mmacalc.memory(inst.operand("A"), ld=stride // 2).lds.cycles
+    assert rows.cycles == stores + loads == 48
+
+
+def test_without_padding_the_same_rows_would_conflict():
+    """Rows of 64 bytes: half of the banks serve all lanes of a store down a column."""
+    inst = mmacalc.instruction("gfx942", "v_mfma_f32_32x32x8_f16")
+    (way,) = [way for way in mmacalc.chain(inst, inst, use="A").ways if way.name == "LDS"]
+    assert way.lds.pad_bytes == 8
+    assert mmacalc.memory(inst.operand("A"), ld=32).lds.conflicts > 0
+    wmma = mmacalc.instruction("gfx1100", "v_wmma_f32_16x16x16_f16")
+    assert {way.lds for way in mmacalc.chain(wmma, wmma, use="A").ways} == {None}  # lanes hold copies

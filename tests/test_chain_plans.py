@@ -225,7 +225,8 @@ def test_the_page_of_a_chain_reads_so():
         "    move       exchange item bit 2 with lane bit 5\n"
         "    ways       v_permlane32_swap_b32  4 v_permlane32_swap_b32\n"
         "               ds_bpermute_b32        4 ds_bpermute_b32, 12 v_cndmask_b32\n"
-        "               LDS                    4 ds_write_b64, 2 ds_read_b128 (2048 bytes)\n"
+        "               LDS                    4 ds_write_b64, 2 ds_read_b128 "
+        "(2560 bytes, rows of 64 + 16 along k: 40 cycles, 16 conflicts)\n"
         "    provenance layouts: two sources agree\n"
     )
 

@@ -467,7 +467,8 @@ def copied(found, one):
     ("name", "ld", "options"),
     [
         ("v_mfma_f32_32x32x16_bf16", 64, {"swizzle": (3, 4, 4)}), ("v_mfma_f32_32x32x16_bf16", 64, {}),
-        ("v_mfma_f32_16x16x32_f16", 128, {"swizzle": "vec,perPhase,maxPhase=8,1,8"}), ("v_mfma_f32_32x32x16_bf16", 512, {"pad": 16}),
+        ("v_mfma_f32_16x16x32_f16", 128, {"swizzle": "vec,perPhase,maxPhase=8,1,8"}),
+        ("v_mfma_f32_32x32x16_bf16", 512, {"pad": 16}),
         ("v_mfma_f32_32x32x16_bf16", 64, {"pad": 16, "pad_every": 1024}),
     ],
 )  # fmt: skip

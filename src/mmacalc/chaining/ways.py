@@ -16,6 +16,7 @@ from collections import Counter
 from ..base.errors import Error
 from ..base.records import TupleRecord, json_keys
 from ..memory_access.transpose_loads import loads_for
+from .lds_rows import LdsRows, Side, rows_in_lds
 from .shuffles import FAMILIES, VALU, cover
 
 TYPE_CHECKING = False
@@ -78,12 +79,14 @@ class CountedInstruction(TupleRecord):
     "instructions=counted",
     "total",
     "bytes: of memory",
+    "lds: the rows in memory between stores and loads; null where lanes hold copies or a load transposes",
 )
 class Way(TupleRecord):
     """A way to move the elements.
 
     name: what it rests on; place: 0 in the vector ALU, 1 through the data share's crossbar or shfl, 2 in memory.
-    instructions: (mnemonic, count) for each; steps: what they do, in order; bytes: the memory that it takes.
+    instructions: (mnemonic, count) for each; steps: what they do, in order; bytes: the memory that it takes; lds: the
+    rows there, with padding and bank conflicts, None where lanes hold copies or a load transposes.
     """
 
     name: str
@@ -91,6 +94,7 @@ class Way(TupleRecord):
     instructions: tuple[tuple[str, int], ...]
     steps: tuple[Exchange | Transpose | Memory, ...]
     bytes: int
+    lds: LdsRows | None = None
 
     @property
     def counted(self) -> tuple[CountedInstruction, ...]:
@@ -267,10 +271,19 @@ def _memory(tiles: Tiles, movement: Movement | None, reach: Reach) -> Way:
     written = list(tiles.source_k)  # in the order of the operand's k
     for k, lands in enumerate(movement.k if movement is not None and movement.k is not None else ()):
         written[lands] = tiles.source_k[k]
-    orders = ((tuple(written), tiles.target_k), (tiles.source_f, tiles.target_f))
-    best = min((_through_memory(tiles, size, order, reach) for order in orders), key=Counter.total)
+    orders = {"k": (tuple(written), tiles.target_k), "f": (tiles.source_f, tiles.target_f)}
+    counts = {along: _through_memory(tiles, size, order, reach) for along, order in orders.items()}
+    along = min(counts, key=lambda name: counts[name].total())
     name = "LDS" if _memory_names(reach)[2] is AMD else "shared memory"
-    return _way(name, IN_MEMORY, best, [Memory()])._replace(bytes=len(tiles.source_f) * tiles.k * size)
+    way = _way(name, IN_MEMORY, counts[along], [Memory()])
+    operands, across = (tiles.source, tiles.target), orders["f" if along == "k" else "k"]
+    stores, loads = (
+        Side(access, operand, one, other, _run(one, size))
+        for access, operand, one, other in zip(("write", "read"), operands, orders[along], across)
+    )
+    rows = rows_in_lds(along, (stores, loads), size)
+    padding = rows.pad_bytes * rows.rows if rows else 0
+    return way._replace(bytes=len(tiles.source_f) * tiles.k * size + padding, lds=rows)
 
 
 def _transposing(tiles: Tiles, reach: Reach) -> Iterator[Way]:

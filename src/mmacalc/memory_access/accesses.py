@@ -27,7 +27,7 @@ PERIOD = 256  # bytes of all banks, of which there are 64 at most
 
 
 class Placing(TupleRecord):
-    """How rows lie in LDS: bytes of padding behind each row, or every so many bytes of the tile, and a swizzle."""
+    """How rows lie in LDS: bytes of padding behind each row, or every N bytes of the tile, and a swizzle."""
 
     pad: int = 0
     swizzle: Swizzle | RowSwizzle = Swizzle(0, 4, 3)

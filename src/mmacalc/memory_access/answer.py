@@ -228,7 +228,7 @@ def memory(
         kpack: load the operands of this many instructions at once, with k relabelled so that a lane's elements are
             contiguous; A and B must be relabelled alike. None keeps the natural order of k.
         fill: the bytes of a lane's access that fills the tile in LDS: 4, 8 or 16.
-        pad_every: the padding stands behind every so many bytes of the tile instead of behind each row.
+        pad_every: the padding stands behind every `pad_every` bytes of the tile instead of behind each row.
 
     Returns:
         A `Memory`: run_bytes, access_bytes, instructions, global_instruction, lds_instruction, lines64, lines128,

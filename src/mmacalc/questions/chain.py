@@ -13,7 +13,7 @@ relabelled, elements often stay in their lanes; --keep-k asks without that.
 
 from __future__ import annotations
 
-from ..base.errors import Error
+from ..base.errors import Error, counted
 from ..base.records import Record, json_keys
 from ..catalog import entry
 from ..command import Command, Reply, argument, flag, option, show
@@ -265,8 +265,18 @@ def _moves(answer: Chain) -> list[str]:
 
 
 def _way(way: Way) -> str:
-    memory = f" ({way.bytes} bytes)" if way.bytes else ""
+    memory = f" ({way.bytes} bytes{_rows(way)})" if way.bytes else ""
     return f"{', '.join([f'{count} {name}' for name, count in way.instructions])}{memory}"
+
+
+def _rows(way: Way) -> str:
+    """How the rows lie in LDS, and what stores and loads cost there."""
+    if way.lds is None:
+        return ""
+    rows = way.lds
+    pad = f" + {rows.pad_bytes}" if rows.pad_bytes else ""
+    cost = f"{counted(rows.cycles, 'cycle')}, {counted(rows.conflicts, 'conflict')}"
+    return f", rows of {rows.row_bytes}{pad} along {rows.along}: {cost}"
 
 
 def ranges(numbers: Sequence[int]) -> list[str]:

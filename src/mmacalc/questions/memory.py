@@ -311,7 +311,7 @@ COMMAND = Command(
         ),
         number("--ld", placeholder="N", help="elements from one row (column) in memory to the next"),
         number("--pad", placeholder="BYTES", default=0, help="padding behind each row in LDS"),
-        number("--pad-every", placeholder="BYTES", default=0, help="the padding is behind every so many bytes instead"),
+        number("--pad-every", placeholder="BYTES", default=0, help="the padding is behind every BYTES instead"),
         option(
             "--swizzle", placeholder="SWIZZLE",
             help="of LDS: BITS,BASE,SHIFT, 32B, 64B, 128B or vec,perPhase,maxPhase=4,1,16",
