@@ -34,9 +34,12 @@ TAKEN_TOO = {
     r"op_sel operand conflicts|invalid op_sel operand": "op_sel of dot products and of halves",
     r"lds_direct (may|cannot) be used|constant bus|different VGPR banks|literal operands are not": "pairs ...",
 }  # fmt: skip
-# LLVM 22.1.8 encodes src_shared_limit of a barrier as s35's code, leaves gds of swizzles out, makes literals of the
-# constants of v_cvt_pk_bf8_f16 and of bf16's 0.15915494, and takes the longer encoding of some pairs on gfx1250.
-OTHERWISE = r"""(?x) s_barrier_\w+\ src_ | ds_swizzle_b32\ (.*gds|a\d) | v_dual_\w+\ .*\ ::\ |
+# LLVM 22.1.8 encodes a named register of a barrier as its own number of it (src_shared_limit as s35's code), leaves gds
+# of swizzles out, makes literals of the constants of v_cvt_pk_bf8_f16 and of bf16's 0.15915494, takes the longer
+# encoding of some pairs on gfx1250, there takes two scalar registers in 64-bit shifts, which its own rule forbids, and
+# reads no sext() of a constant, which it prints.
+OTHERWISE = r"""(?x) s_(barrier_|wakeup_barrier|get_barrier_)\w*\ (s\d+,\ )?(src_|null) | .*_sdwa\ .*sext\(\d |
+    v_(lshlrev_b64|lshrrev_b64|ashrrev_i64)\w*\ v\S+,\ [^v]\S+,\ [^v] | ds_swizzle_b32\ (.*gds|a\d) | v_dual_\w+\ .*\ ::\ |
     v_cvt_pk_(bf8|fp8)_f16 | .*bf16.*0\.15915494"""
 
 

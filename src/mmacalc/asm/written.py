@@ -397,10 +397,16 @@ def _swizzle_value(text: str) -> int:
     Raises:
         Error: LLVM prints no such pattern.
     """
-    found = _swizzles().get(text.replace(" ", ""))
+    words = text.replace(" ", "")
+    if pattern := re.fullmatch(r'swizzle\(BITMASK_PERM,"([01pi]{5})"\)', words):  # the masks as LLVM writes them
+        return sum(_MASKS[letter] << bit for bit, letter in enumerate(reversed(pattern[1])))
+    found = _swizzles().get(words)
     if found is None:
         raise Error(f"cannot read '{text}'")
     return found
+
+
+_MASKS = {"0": 0, "1": 1 << 5, "p": 1, "i": 1 | 1 << 10}  # of a bit of the lane's number: and, or, xor
 
 
 # --- modifiers ---
