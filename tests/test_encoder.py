@@ -39,8 +39,8 @@ TAKEN_TOO = {
 # encoding of some pairs on gfx1250, there takes two scalar registers in 64-bit shifts, which its own rule forbids, and
 # reads no sext() of a constant, which it prints.
 OTHERWISE = r"""(?x) s_(barrier_|wakeup_barrier|get_barrier_)\w*\ (s\d+,\ )?(src_|null) | .*_sdwa\ .*sext\(\d |
-    v_(lshlrev_b64|lshrrev_b64|ashrrev_i64)\w*\ v\S+,\ [^v]\S+,\ [^v] | ds_swizzle_b32\ (.*gds|a\d) | v_dual_\w+\ .*\ ::\ |
-    v_cvt_pk_(bf8|fp8)_f16 | .*bf16.*0\.15915494"""
+    v_(lshlrev_b64|lshrrev_b64|ashrrev_i64)\w*\ v\S+,\ [^v]\S+,\ [^v] | ds_swizzle_b32\ (.*gds|a\d) |
+    v_dual_\w+\ .*\ ::\ | v_cvt_pk_(bf8|fp8)_f16 | .*bf16.*0\.15915494"""
 
 
 def assembled(lines, target):

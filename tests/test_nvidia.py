@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import re
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -284,7 +285,7 @@ def test_every_place_of_a_wmma_fragment_is_the_one_that_ptxas_loads_or_stores():
     """Read from the address arithmetic of compiled loads and stores, on 14 targets; see the data's README."""
     operands, compared = {}, 0
     for row in table("wmma_fragments.tsv.gz"):
-        fragment = (row["operation"], row["operand"], row["layout"], row["shape"], row["type"])
+        fragment = (row["operation"], row["operand"], row["layout"], row["shape (MxNxK)"], row["type"])
         key = (row["target"], *fragment)
         if key not in operands:
             name = "wmma.{}.{}.sync.aligned.{}.{}.shared.{}".format(*fragment)
@@ -416,10 +417,10 @@ def test_the_page_says_what_is_native_what_is_emulated_and_how_it_rounds():
 def test_any_two_instructions_are_set_side_by_side():
     pair = ("compare", "gfx942", "v_mfma_f32_16x16x16_f16", "sm_80", MMA)
     page = lines(*pair)
-    row = {line.split("|")[1].strip(): line.split("|")[2:4] for line in page if line.startswith("|")}
-    assert [cell.strip() for cell in row["shape"]] == ["16x16x16", "16x8x16"]
-    assert [cell.strip() for cell in row["A registers"]] == ["2", "4"]
-    assert [cell.strip() for cell in row["operations"]] == ["8192", "4096"]
+    row = dict(re.split(r"  +", line, maxsplit=1) for line in page if re.match(r"\w.*  ", line))
+    assert [line.split()[-1] for line in page[:2]] == ["16x16x16", "16x8x16"]
+    assert row["A, each lane"].split("  ")[::2] == ["f16, 2 registers", "f16, 4 registers"]
+    assert row["operations"].split() == ["8192", "4096"]
     assert "    cdna3  i (g e) -> lane (g i), item (e)   i=16, g=4, e=4" in page
     document = json.loads(answer([*pair, "--json"]).out)
     assert [side["lanes"] for side in document["instructions"]] == [64, 32]
