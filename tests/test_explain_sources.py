@@ -267,3 +267,9 @@ def test_of_several_files_those_that_can_be_read_are_answered(tmp_path):
 def test_a_number_of_any_length_in_a_line_is_refused_by_waits():
     with pytest.raises(mmacalc.Error, match="does not fit in 64 bits"):
         mmacalc.wait_states(f"s_nop {'1' * 5000}", "v_mov_b32 v0, v1", "gfx942")
+
+
+@pytest.mark.parametrize("line", ["c = ct.mma(a, b, acc)", "import cuda.tile as ct"])
+def test_cutile_is_refused_by_name(line):
+    with pytest.raises(mmacalc.Error, match="cuTile's tiles have no layout and no instruction that a program names"):
+        mmacalc.explain(line)

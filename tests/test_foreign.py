@@ -247,3 +247,39 @@ def test_a_rotating_swizzle_puts_each_element_where_triton_computes_it(vec, per_
         assert offset == row * columns + (column ^ vec * phase % columns)
         seen.add((row, column))
     assert len(seen) == rows * columns
+
+
+SWIZZLED = "SwizzledSharedLayout(vec=1, per_phase=1, max_phase=1, order=[1, 0], cga_layout=[])"
+ROWS = [(0, 1), (0, 2), (0, 4)]
+
+
+@pytest.mark.parametrize(
+    ("counts", "inner", "shape", "offsets", "partitions"),
+    [
+        ((2, 1, 0), SWIZZLED, (16, 8), [*ROWS, (1, 0), (2, 0), (4, 0)], [(8, 0)]),
+        ((2, 2, 0), SWIZZLED, (16, 8), [*ROWS, (1, 0), (2, 0), (8, 0)], [(4, 0)]),
+        ((2, 1, 1), SWIZZLED, (16, 8), [(0, 1), (0, 2), (1, 0), (2, 0), (4, 0), (8, 0)], [(0, 4)]),
+        ((2, 2, 1), SWIZZLED, (16, 8), [(0, 1), (1, 0), (2, 0), (4, 0), (8, 0), (0, 4)], [(0, 2)]),
+        ((4, 2, 0), SWIZZLED, (16, 8), [*ROWS, (1, 0), (8, 0)], [(2, 0), (4, 0)]),
+        ((2, 2, 0), "SwizzledSharedLayout(4, 1, 4, [1, 0])", (32, 16),
+         [*ROWS, (0, 8), (1, 4), (2, 8), (4, 0), (16, 0)], [(8, 0)]),
+    ],
+)  # fmt: skip
+def test_partitions_of_gfx1250_are_tritons(counts, inner, shape, offsets, partitions):
+    """The offsets are what Triton 3.9's to_linear_layout gives; which partition is what is left of the axis."""
+    layout = read(f"PartitionedSharedLayout({', '.join(map(str, counts))}, {inner})").linear(shape)
+    assert [*layout.bases["offset"]] == offsets
+    assert [*layout.bases["partition"]] == partitions
+    assert (layout.rank, layout.injective) == (sum(size.bit_length() - 1 for size in shape), True)
+    mlir = (
+        f"#ttg.partitioned_shared<{{numPartitions = {counts[0]}, numGroups = {counts[1]}, partitionDim = {counts[2]}, "
+        "partitionLayout = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>}>"
+    )
+    if inner is SWIZZLED:
+        assert read(mlir).linear(shape).bases == layout.bases
+
+
+def test_partitions_that_do_not_divide_are_refused():
+    for counts in ("1, 2, 0", "2, 64, 0", "3, 1, 0"):
+        with pytest.raises(Error, match="numGroups is a power of two that divides the axis"):
+            read(f"PartitionedSharedLayout({counts}, {SWIZZLED})").linear((16, 8))

@@ -53,7 +53,14 @@ class Encoding(Record):
     @property
     def shared(self) -> bool:
         """Whether it is of shared memory."""
-        return self.kind in ("swizzled_shared", "amd_rotating_shared", "padded_shared", "nvmma_shared", "shared_linear")
+        return self.kind in (
+            "swizzled_shared",
+            "amd_rotating_shared",
+            "padded_shared",
+            "nvmma_shared",
+            "shared_linear",
+            "partitioned_shared",
+        )
 
     @property
     def rank(self) -> int:
@@ -345,6 +352,32 @@ def _padded_shared(encoding: Encoding, shape: tuple[int, ...]) -> LinearLayout:
     return _fitted({"offset": rows, "block": encoding.get("block", ())}, shape, _order(len(shape)), "offset")
 
 
+def _partitioned_shared(encoding: Encoding, shape: tuple[int, ...]) -> LinearLayout:
+    """gfx1250: one axis cut into groups of pieces, of which each partition of the LDS has one of every group.
+
+    A piece lies as `partitionLayout` says; in a partition its groups follow one another. Source: what Triton 3.9 makes
+    of it, which leaves the number of the partition out; triton-lang/triton pull request 10145.
+    """
+    inner, axis = encoding.get("partitionLayout"), encoding.get("partitionDim")
+    partitions, groups = encoding.get("numPartitions"), encoding.get("numGroups")
+    size, count = shape[axis], partitions * groups
+    if partitions < 2 or count & (count - 1) or size % count:
+        raise Error(
+            f"numPartitions (2 or more) times numGroups is a power of two that divides the axis; got {partitions} "
+            f"times {groups} of {size}"
+        )
+    piece = [size // count if at == axis else extent for at, extent in enumerate(shape)]
+    found = linear(inner, piece)
+    more = _Bases(len(shape))
+    more.add("register", axis, partitions, size // count)
+    more.add("lane", axis, groups, size // groups)
+    rows = {
+        "offset": (*found.bases.get("offset", ()), *more.rows["lane"]), "partition": tuple(more.rows["register"]),
+        "block": found.bases.get("block", ()),
+    }  # fmt: skip
+    return LinearLayout(rows, dict(zip(axes_of(len(shape)), shape)))
+
+
 def _shared_linear(encoding: Encoding, shape: tuple[int, ...]) -> LinearLayout:
     rows = {"offset": encoding.get("offset"), "block": encoding.get("block", ())}
     return _fitted(rows, shape, _order(len(shape)), "offset")
@@ -381,5 +414,6 @@ KINDS: dict[str, _Kind] = {
     "nvmma_shared": _Kind(_nvmma_shared, lambda one: one.get("rank", 2)),
     "padded_shared": _Kind(_padded_shared, _basis_rank),
     "shared_linear": _Kind(_shared_linear, _basis_rank),
+    "partitioned_shared": _Kind(_partitioned_shared, lambda one: one.get("partitionLayout").rank),
 }
 """By kind its rule: an addition is a row."""

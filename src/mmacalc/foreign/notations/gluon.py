@@ -49,6 +49,10 @@ CLASSES: dict[str, tuple[str, Mapping[str, str]]] = {
     "PaddedSharedLayout": ("padded_shared", {
         "interval_padding_pairs": "padding", "offset_bases": "offset", "cga_layout": "CGALayout", "shape": "shape",
     }),
+    "PartitionedSharedLayout": ("partitioned_shared", {
+        "num_partitions": "numPartitions", "num_groups": "numGroups", "partition_dim": "partitionDim",
+        "partition_layout": "partitionLayout",
+    }),
     "SharedLinearLayout": ("shared_linear", {
         "offset_bases": "offset", "block_bases": "block", "alignment": "alignment",
     }),

@@ -21,6 +21,7 @@ it is the newest that has all of the instructions, with the cycles of the others
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from ...base.checks import arguments_checked
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND", "ExplainedLine", "ExplainedOperand", "Explanation", "explain", "text"]
 
 
+_CUTILE = re.compile(r"\bcuda\.tile\b|\bct\.(?:mma|matmul|load|store|kernel|bid)\b")
 SHOWN = 2  # registers whose elements are shown, besides the last
 MOST = 4  # elements of a register that are all shown
 LAYOUTS = ("#ttg.", "#triton_gpu.", "Layout", "):", ":(")
@@ -330,6 +332,8 @@ def _meant(line: str) -> str:
     word = line.partition(" ")[0]
     if "#ttg." in line or "#triton_" in line:
         return " It is Triton's IR; give the PTX, the amdgcn or the LLVM IR (llir) that Triton makes of it"
+    if _CUTILE.search(line):
+        return " cuTile's tiles have no layout and no instruction that a program names; give the PTX or SASS made of it"
     if is_wmma_name(line):
         return f' `mmacalc find "{line.partition("(")[0].strip()}"` lists the instructions that CUDA\'s mma.h uses'
     return f" Did you mean v_{word}?" if is_matrix(f"v_{word}") else ""
