@@ -1,4 +1,4 @@
-"""Races in global memory between workgroups of AMD kernels: wrong kernels are named, right ones have no finding."""
+"""Races in global memory between waves of AMD kernels: wrong kernels are named, right ones have no finding."""
 
 import numpy as np
 import pytest
@@ -39,9 +39,7 @@ def launched(body, target, groups=4):
 @sampled("target", TARGETS, 2)
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_kernel_has_no_finding(name, target):
-    report = launched(RIGHT[name], target)
-    assert report.findings == ()
-    assert any("races in global memory" in note.message for note in report.notes) == (name == "a flag")
+    assert launched(RIGHT[name], target).findings == ()
 
 
 @pytest.mark.parametrize("target", TARGETS)

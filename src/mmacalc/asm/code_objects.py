@@ -78,6 +78,8 @@ class KernelDescriptor(Record):
         denormals_f32, denormals_f16_f64: 0 flushed in and out, 1 out, 2 in, 3 kept.
         ieee_mode, dx10_clamp: of targets before gfx12. fp16_overflow: results beyond f16 are clamped.
         accum_offset: of gfx90a and newer CDNA targets, the number of VGPRs before the AccVGPRs; else 0.
+        wgp_mode: whether the waves of a workgroup may be on both compute units of a workgroup processor (gfx10 and
+            newer). tg_split: whether they may be on several compute units (gfx90a and newer CDNA targets).
     """
 
     group_segment_size: int
@@ -100,6 +102,8 @@ class KernelDescriptor(Record):
     private_segment: bool
     accum_offset: int
     kernarg_preload: tuple[int, int]
+    wgp_mode: bool
+    tg_split: bool
 
 
 class DeviceVariables:
@@ -430,7 +434,7 @@ def _descriptor(content: bytes, target: str) -> KernelDescriptor:
     group, private, kernarg, _, entry = struct.unpack_from("<4Iq", content)
     (rsrc3, rsrc1, rsrc2, properties, preload) = struct.unpack_from("<3I2H", content, 44)
     gpu = GENERIC.get(target, (target,))[0]  # those of a generic target start alike
-    gfx12 = gpu.startswith(("gfx12", "gfx13"))
+    gfx12, gfx9 = gpu.startswith(("gfx12", "gfx13")), gpu.startswith("gfx9")
     bits = 6 if gpu.startswith(("gfx125", "gfx13")) else 5
     user, first = [], 0
     for bit, (name, count) in enumerate(_USER_SGPRS):
@@ -457,5 +461,6 @@ def _descriptor(content: bytes, target: str) -> KernelDescriptor:
         fp16_overflow=bool(rsrc1 >> 26 & 1), uses_dynamic_stack=bool(properties & _DYNAMIC_STACK),
         private_segment=bool(rsrc2 & 1),
         accum_offset=4 * ((rsrc3 & 63) + 1) if gpu in ("gfx90a", "gfx942", "gfx950") else 0,
-        kernarg_preload=(preload_offset, preloaded),
+        kernarg_preload=(preload_offset, preloaded), wgp_mode=not gfx9 and bool(rsrc1 >> 29 & 1),
+        tg_split=gfx9 and gpu != "gfx908" and bool(rsrc3 >> 16 & 1),
     )  # fmt: skip

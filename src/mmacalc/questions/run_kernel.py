@@ -15,7 +15,7 @@ moves, rows first, and the swizzle; out:FILE.npy also there.
 --limit stops a kernel that does not end, and says where its waves are then; so does Ctrl-C.
 A PTX kernel comes from a .ptx file, from a fatbin or object of nvcc that carries PTX, from a folder with .ptx files, or
 as text from standard input (-).
---schedule runs its warps in another order that PTX permits; --limit counts its warp instructions.
+--schedule runs the waves or warps in another order that the hardware permits; --limit counts their instructions.
 --stop-at stops it before an instruction, a line of the source, or behind its first finding, and shows a wave: what its
 registers hold, of a product which elements of its matrices. --watch says who writes a register (v41, v41[3] of lane 3,
 %r5), LDS or shared memory (lds:4160, shared:4160), an element of an argument (d[17], "argument 3[17]"), and when.
@@ -283,8 +283,8 @@ def run(options: Options) -> Reply:
     kernels: Mapping[str, Any] = load(_given(options.file), options.architecture)
     if any(isinstance(kernel, PtxKernel) for kernel in kernels.values()):
         return _run_ptx(options, kernels)
-    if options.covered or options.schedule is not None or options.cluster:
-        raise Error("--covered, --schedule and --cluster are of PTX kernels; this is a code object of an AMD GPU")
+    if options.covered or options.cluster:
+        raise Error("--covered and --cluster are of PTX kernels; this is a code object of an AMD GPU")
     if options.kernel is None:
         return show(options.json, "kernels", KernelList(options.file, tuple(kernels.values())), list_text)
     kernel = kernels[options.kernel]
@@ -295,6 +295,7 @@ def run(options: Options) -> Reply:
     report = launch(
         kernel, tuple(options.grid), tuple(options.block), *arguments, shared=options.shared,
         trace=steps.append if options.trace else None, trace_wave=options.trace_wave, limit=options.limit,
+        schedule=options.schedule,
     )  # fmt: skip
     write_outputs(outputs, inputs)
     found = KernelRun(report, tuple(steps), tuple(outputs))

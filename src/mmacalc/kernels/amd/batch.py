@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from hashlib import blake2b
 
 import numpy as np
 
@@ -38,19 +39,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Batch"]
 
+FIRST_TURN, TURNS = 16, 8
+"""Where the state of the machine is compared: from the 16th turn of waves that stood back, up to the 8th turn after
+every power of two."""
 PLACES = 6
 """How many places of waves a message names."""
 
 
 class Batch:
-    """Some workgroups, and what watches them. waves: which run, wait and have ended; limit: of the instructions of the
-    launch; trace: the row of a wave, and what is called after each of its instructions."""
+    """Some workgroups, and what watches them.
+
+    waves: which run, wait and have ended. limit: of the instructions of the launch. later: the workgroups of the launch
+    that come after these, in words. trace: the row of a wave, and what is called after each of its instructions.
+    """
 
     alignment: Alignment
     barriers: Barriers
     bounds: Bounds
     counters: Counters
     grid_races: GlobalRaces
+    later: str
     lds: SharedMemory
     limit: float
     memory: GlobalMemory
@@ -69,7 +77,7 @@ class Batch:
     waits: Waits
     waves: Waves
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         program: Program,
         registers: Registers,
@@ -78,28 +86,30 @@ class Batch:
         groups: list[Dim3],
         tally: Tally,
         banks: BankCounter | None,
+        schedule: int | None = None,
     ) -> None:
         self.program, self.registers, self.memory, self.tally = program, registers, memory, tally
         self.lds, self.scratch = stores
-        self.waves = Waves(groups, registers.waves // len(groups))
+        self.waves = Waves(groups, registers.waves // len(groups), schedule)
         self.counters = Counters(registers.waves, program.target.generation, program.target.translates)
         self.reporter = Reporter(tally, self.waves)
         self.moves, self.products = Moves(tally, banks), Products(self.reporter)
         self.waits = Waits(self.counters, program, self.reporter)
         self.races = Races(self.lds, self.counters, program, self.reporter)
-        self.grid_races = GlobalRaces(None, self.memory, program, self.reporter, 0)
+        self.grid_races = GlobalRaces(self.memory, program, self.reporter)
         self.alignment = Alignment(self.reporter, program.target.translates)
         self.unread = Unread(self.lds.size)
         self.barriers = Barriers(self.waves, program, self.reporter)
         self.bounds = Bounds(self.lds, self.scratch, program.target.architecture.lds_bytes, self.reporter)
         self.uninitialised = Uninitialised(registers, program, self.reporter)
-        self.steps, self.limit = 0, math.inf
+        self.steps, self.limit, self.later = 0, math.inf, ""
         self.trace: tuple[int, Callable[[Step, Group, int], None]] | None = None
         self.observers: tuple[Observer, ...] = ()
         self._unwaited: dict[int, list[tuple[int, Landing]]] = {}
         self._rows: Array = np.zeros(0, np.int64)  # the waves whose block runs
         self._room: Array = np.empty(2 * registers.waves * registers.lanes, np.uint32)
         self._running: RunningWaves | None = None
+        self._turns, self._state = 0, b""  # how often waves that stood back have gone on, and the state at one of them
         self.prepared: dict[Hashable, Any] = {}  # for the core, by what it is for
         self.running: Step
 
@@ -177,7 +187,7 @@ class Batch:
     def _step(self, step: Step, group: Group) -> None:
         if self.tally.executed >= self.limit:
             self.registers.pc[group.rows] = step.instruction.address
-            raise Stop(f"the launch is at its limit, stopped after {self._places()}")
+            raise Stop(f"the launch is at its limit, stopped after {self._places()}{self._found()}")
         self.execute(step, group)
 
     def running_waves(self, group: Group) -> int:
@@ -202,6 +212,11 @@ class Batch:
         parts += [f"{counted(ended, 'wave')} ended"] if ended else []
         more = [f"{counted(len(parts) - PLACES, 'place')} more"] if len(parts) > PLACES else []
         return f"{counted(self.tally.executed, 'instruction')}: {'; '.join(parts[:PLACES] + more)}"
+
+    def _found(self) -> str:
+        """The first finding of a launch that does not end, which is often why."""
+        findings = list(self.tally.findings.values())
+        return f". Found wrong before that: {findings[0].sentence}" if findings else ""
 
     def execute(self, step: Step, group: Group) -> None:
         """Carry out one instruction in a group of waves."""
@@ -242,6 +257,8 @@ class Batch:
         except Error as error:
             raise Error(f"{self._where(group, step.instruction)}: {error}") from None
         self.waits.after(step, group, mask)
+        if step.count:
+            self.grid_races.raised(group, self.counters.kinds[step.count])
         self.uninitialised.after(step, group, mask)
         for observer in self.observers:
             observer.after(step, group)
@@ -256,27 +273,55 @@ class Batch:
 
     # --- barriers ---
 
+    def _check_progress(self) -> None:
+        """Compare the state of the machine with an earlier one: what comes back comes back for ever.
+
+        Raises:
+            Error: all waves wait for what none of them will do.
+        """
+        self._turns += 1
+        since = self._turns - (1 << self._turns.bit_length() - 1)
+        if self._turns < FIRST_TURN or since > TURNS:
+            return
+        registers, digest = self.registers, blake2b(digest_size=16)
+        parts = (registers.pc, registers.s, registers.v, registers.a, self.waves.ended, self.waves.waiting,
+                 self.lds.data, self.scratch.data, self.memory.data)  # fmt: skip
+        for part in parts:
+            digest.update(np.ascontiguousarray(part))
+        found = digest.digest()
+        if since and found == self._state:
+            later = f"; {self.later} have not started" if self.later else ""
+            raise Stop(f"the waves wait for ever, for what none of them will do: nothing changes any more{later}. "
+                       f"They are stopped after {self._places()}{self._found()}")  # fmt: skip
+        if not since:
+            self._state = found
+
     def barrier(self, group: Group, instruction: DecodedInstruction, signals: bool, waits: bool) -> None:
         """Waves arrive at a barrier, or wait at it."""
         self.waves.arrive(group.rows, instruction.address, signals, waits)
+        if signals:
+            self.grid_races.signalled(group)
         for address, landing in self.counters.unfinished_lds_writes(group) if signals else ():
             owners = self.waves.workgroup_of[landing.waves]
             for workgroup in np.unique(owners).tolist():
                 self._unwaited.setdefault(workgroup, []).append((address, landing.of(owners == workgroup)))
 
     def _release(self) -> None:
-        """Let waves go on whose workgroup has come to the barrier.
+        """Let waves go on whose workgroup has come to the barrier, or if there are none, those that stand back.
 
         Raises:
-            Error: no wave can go on.
+            Error: no wave can go on, or nothing changes when they do.
         """
         released = self.waves.released()
         if released:
             self.barriers.met(released)
+            self.grid_races.met(released)
         for workgroup in released:
             unwaited: list[tuple[Hashable, Written]] = [*self._unwaited.pop(workgroup, ())]
             self.lds.barrier(workgroup, unwaited)
-        if not released:
+        if not released and self.waves.resume():
+            self._check_progress()
+        elif not released:
             row = int(np.flatnonzero(self.waves.waiting)[0])
             raise Error(
                 f"{self.waves.text(row)} waits for ever at the barrier at {int(self.waves.place[row]):#x}: "

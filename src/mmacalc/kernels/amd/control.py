@@ -46,7 +46,7 @@ KNOWN_MODE = {"gfx9": _FLOATS | DX10_CLAMP | IEEE | GPR_INDEX | VSKIP, "gfx11": 
 """The bits of MODE that the emulator looks at; others decide about exceptions and performance counters. Bit 25 of
 gfx1250 is the mode in which accesses are issued again (LLVM 22 sets it where a kernel starts; see `counters`)."""
 
-# Hints, caches and waits for what is not modelled: nothing to do.
+# Hints, scalar caches and waits for what is not modelled: nothing to do.
 NOTHING = frozenset(
     [
         "s_nop",
@@ -66,16 +66,6 @@ NOTHING = frozenset(
         "s_dcache_wb",
         "s_dcache_discard",
         "s_code_end",
-        "buffer_wbl2",
-        "buffer_inv",
-        "buffer_wbinvl1",
-        "buffer_wbinvl1_vol",
-        "buffer_gl0_inv",
-        "buffer_gl1_inv",
-        "buffer_invl2",
-        "global_wb",
-        "global_inv",
-        "global_wbinv",
         "s_wait_expcnt",
         "s_wait_samplecnt",
         "s_wait_bvhcnt",
@@ -108,6 +98,8 @@ NOTHING = frozenset(
 WAITS = ("s_waitcnt", "s_wait_loadcnt", "s_wait_storecnt", "s_wait_dscnt", "s_wait_kmcnt", "s_wait_asynccnt",
          "s_wait_xcnt", "s_waitcnt_vscnt", "s_waitcnt_vmcnt", "s_waitcnt_lgkmcnt", "s_wait_loadcnt_dscnt",
          "s_wait_storecnt_dscnt", "s_wait_idle")  # fmt: skip
+CACHES = ("buffer_wbl2", "buffer_inv", "buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_gl0_inv", "buffer_gl1_inv",
+          "buffer_invl2", "global_wb", "global_inv", "global_wbinv")  # fmt: skip
 
 _CONDITIONS: dict[str, Callable[[Group], Array]] = {
     "scc0": lambda group: group.s[SCC, group.rows] == 0,
@@ -183,7 +175,17 @@ def _check_barrier(instruction: DecodedInstruction) -> None:
 
 def _wait(instruction: DecodedInstruction, target: MachineTarget) -> Run:
     waits = waits_of(instruction.name, int(instruction.modifiers.get("simm16", 0)), target.generation)
-    return lambda group: group.batch.counters.wait(group, waits)
+
+    def run(group: Group) -> None:
+        group.batch.counters.wait(group, waits)
+        group.batch.grid_races.waited(group, waits)
+
+    return run
+
+
+def _cache(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    """Caches are not modelled: what they do to the order of accesses is."""
+    return lambda group: group.batch.grid_races.cached(group, instruction)
 
 
 # --- the program counter ---
@@ -364,6 +366,7 @@ _ENDING: dict[str, Compile] = {
 CONTROL: dict[str, Compile] = {
     **_ENDING,
     **dict.fromkeys(WAITS, _wait),
+    **dict.fromkeys(CACHES, _cache),
     "s_getpc_b64": _get_pc,
     "s_get_pc_i64": _get_pc,
     "s_setreg_imm32_b32": _set_register,

@@ -11,14 +11,14 @@ import numpy as np
 from ...base.checks import shown
 from ...base.errors import Error, counted
 from ..device.findings import Tally
-from ..device.launch import value_bytes, workgroups
+from ..device.launch import checked_seed, value_bytes, workgroups
 from ..device.memory import GlobalMemory, check_type
 from ..device.shared import PrivateMemory, SharedMemory
 from ..device.traffic import BankCounter
 from .batch import Batch
 from .checks import Unread, check_wait_states
 from .control import CODE_BASE
-from .ordering import grid_races
+from .ordering import global_checks
 from .program import program_of
 from .report import KernelReport, tracer
 from .state import CLAMPS_NAN, DX10_CLAMP, EXEC, FP16_OVERFLOW, IEEE, ROWS, SCALARS, Registers, packed
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from ...asm.code_objects import Kernel, KernelArgument, KernelDescriptor
     from ...base.arrays import Array
-    from ..device.grid_races import GridRaces
     from ..device.launch import Dim3
     from ..device.memory import GlobalMemory
     from ..device.observer import Observer
@@ -43,6 +42,8 @@ MOST_WAVES = 1024
 """Waves that run together at most."""
 MOST_BYTES = 1 << 27
 """Bytes of registers and LDS of a batch, about."""
+COMMUNICATING = 8
+"""How many times as much runs together where workgroups communicate, and may wait for others."""
 KERNARG_ALIGNMENT = 64
 """The kernel arguments take a multiple of this number of bytes."""
 MOST_SCRATCH, MOST_ARGUMENTS = 1 << 18, 1 << 20
@@ -51,7 +52,7 @@ DYNAMIC_STACK = 16384
 """Bytes of scratch for a stack whose size the compiler does not know."""
 
 
-OPTIONS = ("shared", "trace", "trace_wave", "limit")
+OPTIONS = ("shared", "trace", "trace_wave", "limit", "schedule")
 """What a compiled kernel is launched with by name."""
 
 
@@ -68,10 +69,14 @@ class _CompiledLaunch:
     memory: GlobalMemory
     packet: int
     program: Program
+    schedule: int | None
     tally: Tally
     target: MachineTarget
 
-    def __init__(self, kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared: int) -> None:
+    def __init__(
+        self, kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared: int, schedule: int | None
+    ) -> None:
+        self.schedule = schedule
         self.kernel, self.grid, self.block = kernel, grid, block
         self.descriptor = kernel.descriptor
         wave = kernel.wavefront_size
@@ -160,14 +165,19 @@ class _CompiledLaunch:
         each = self.waves
         lane_bytes = 5 * (vectors + accumulators) + self.descriptor.private_segment_size * 2
         size = each * self.target.wave * lane_bytes + 4 * self.lds_bytes
-        step = max(1, min(MOST_WAVES // each, MOST_BYTES // max(1, size)))
-        places = workgroups(self.grid)
-        done, shadow, unread = 0, self._grid_races(), Unread(self.lds_bytes)
+        checks = global_checks(self.kernel, self.program, self.memory, self.grid, each, self.tally)
+        together = 1 if checks is None or not checks.order.communicates else COMMUNICATING
+        step = max(1, min(together * MOST_WAVES // each, together * MOST_BYTES // max(1, size)))
+        places, total = workgroups(self.grid), prod(self.grid)
+        done, unread = 0, Unread(self.lds_bytes)
         with np.errstate(all="ignore"):
             while groups := list(islice(places, step)):
                 batch = self._batch(groups, max(vectors, 3), accumulators)
                 batch.limit, batch.observers = limit, observers
-                batch.unread, batch.grid_races.shadow, batch.grid_races.first = unread, shadow, done
+                batch.unread = unread
+                batch.grid_races.begin(checks, done)
+                left = total - done - len(groups)
+                batch.later = f"{counted(left, 'workgroup')} of the launch, which has {total}," if left else ""
                 for observer in observers:
                     observer.started(batch)
                 if trace is not None and done * each <= trace[0] < (done + len(groups)) * each:
@@ -178,9 +188,6 @@ class _CompiledLaunch:
                 self.tally.steps += batch.steps
         self.memory.commit()
         unread.finish(self.program, self.tally)
-
-    def _grid_races(self) -> GridRaces | None:
-        return grid_races(self.kernel, self.program, self.memory, prod(self.grid), self.tally)
 
     def _batch(self, groups: list[Dim3], vectors: int, accumulators: int) -> Batch:
         lanes, each = self.target.wave, self.waves
@@ -200,7 +207,7 @@ class _CompiledLaunch:
         registers.pc[:] = entry
         owners = registers.waves * lanes
         stores = SharedMemory(len(groups), self.lds_bytes), PrivateMemory(owners, self._scratch_bytes())
-        return Batch(self.program, registers, self.memory, stores, groups, self.tally, self.lds_counter)
+        return Batch(self.program, registers, self.memory, stores, groups, self.tally, self.lds_counter, self.schedule)
 
     def _scratch_bytes(self) -> int:
         return self.descriptor.private_segment_size + (DYNAMIC_STACK if self.descriptor.uses_dynamic_stack else 0)
@@ -302,7 +309,7 @@ def launch_compiled(
     threads, most = block.x * block.y * block.z, kernel.maximum_workgroup_size
     if most and threads > most:
         raise Error(f"{kernel.name} was compiled for at most {most} threads in a block; got {threads}")
-    found = _CompiledLaunch(kernel, grid, block, args, shared)
+    found = _CompiledLaunch(kernel, grid, block, args, shared, checked_seed(options.get("schedule")))
     waves = found.waves * grid.x * grid.y * grid.z
     trace = None
     if options.get("trace") is not None:

@@ -480,16 +480,16 @@ def global_access(
     memory = batch.memory
     offsets = global_offsets(group, lanes, instruction, access)
     if access.action == "load":
-        batch.grid_races.accessed(lanes, instruction, "read", offsets, None)
+        batch.grid_races.accessed(lanes, instruction, access, offsets, None)
         load_registers(group, lanes, instruction, access, gathered(memory.data, offsets, access.size))
     elif access.action == "store":
         batch.uninitialised.check_stored(group, instruction, data, access)
         words = stored_words(group, lanes, access, data)
-        batch.grid_races.accessed(lanes, instruction, "write", offsets, words)
+        batch.grid_races.accessed(lanes, instruction, access, offsets, words)
         scattered(memory.data, offsets, access.size, words)
     else:
         batch.alignment.atomic(instruction, access, lanes, "global memory")
-        batch.grid_races.accessed(lanes, instruction, "atomic", offsets, None)
+        batch.grid_races.accessed(lanes, instruction, access, offsets, None)
         atomic_access(group, lanes, instruction, access, (memory.data, offsets, data))
 
 
@@ -507,5 +507,5 @@ def global_offsets(group: Group, lanes: ActiveLanes, instruction: DecodedInstruc
 def loaded_words(group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access) -> list[Array]:
     """The words that a load of some lanes finds in global memory."""
     offsets = global_offsets(group, lanes, instruction, access)
-    group.batch.grid_races.accessed(lanes, instruction, "read", offsets, None)
+    group.batch.grid_races.accessed(lanes, instruction, access, offsets, None)
     return gathered(group.batch.memory.data, offsets, access.size)

@@ -524,14 +524,17 @@ def _scalar_load(instruction: DecodedInstruction, access: Access, places: Places
 
     def run(group: Group) -> None:
         where, room = places(group)
-        data = group.batch.memory.data
+        data, races = group.batch.memory.data, group.batch.grid_races
         if room is None or (room >= access.size).all():
-            words = gathered(data, _scalar_offsets(group, where, access.size, instruction, access), access.size)
+            offsets = _scalar_offsets(group, where, access.size, instruction, access)
+            races.scalar(group, instruction, access, (group.numbers(), offsets, access.size))
+            words = gathered(data, offsets, access.size)
         else:
             words = []
             for at in range(0, access.size, unit):
                 inside, word = room >= at + unit, np.zeros(group.count, np.uint32)
                 there = _scalar_offsets(group, where[inside] + np.uint64(at), unit, instruction, access)
+                races.scalar(group, instruction, access, (group.numbers()[inside], there, unit))
                 word[inside] = gathered(data, there, unit)[0]
                 words.append(word)
         for number, word in enumerate(words):
@@ -557,6 +560,10 @@ def _scalar_change(
         group.batch.uninitialised.check_stored(group, instruction, data, access)
         values = [np.broadcast_to(read(group)[:, 0], (group.count,))[inside] for read in reads]
         offsets = _scalar_offsets(group, where[inside], access.size, instruction, access)
+        stored = values if access.action == "store" else None
+        group.batch.grid_races.scalar(
+            group, instruction, access, (group.numbers()[inside], offsets, access.size), stored
+        )
         if access.action == "store":
             scattered(memory.data, offsets, access.size, values)
             return

@@ -1,14 +1,18 @@
-"""Races in global memory between the workgroups of a compiled AMD kernel, where nothing in it orders workgroups."""
+"""Races in global memory between the waves of a compiled AMD kernel, and how its workgroups communicate."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ...asm.decoder import text
 from ...asm.tables import flags_of
-from ..device.grid_races import GridRaces
+from ..device.findings import KernelFinding
+from ..device.grid_races import PLAIN, Grade, GridRaces, agent_of, code_of
 from ..device.memory import octets_of
 from .checks import entry_at, instructions_of
+from .global_order import MOST_AGENTS, VALUES, WRITES, GlobalOrder
 from .memory import access_of
+from .memory_model import model_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,66 +21,241 @@ if TYPE_CHECKING:
     from ...base.arrays import Array
     from ..device.findings import Reporter, Tally
     from ..device.grid_races import GridRace
+    from ..device.launch import Dim3
     from ..device.memory import GlobalMemory
-    from .memory import ActiveLanes
+    from .global_order import Flag, Missing
+    from .memory import Access, ActiveLanes
     from .program import Program
+    from .state import Group
 
-__all__ = ["GlobalRaces", "grid_races", "orders_workgroups"]
+__all__ = ["GlobalChecks", "GlobalRaces", "communicates", "global_checks"]
+
+
+class GlobalChecks:
+    """What the batches of a launch share: who accessed what, in which order, on which grid."""
+
+    grid: Dim3
+    order: GlobalOrder
+    shadow: GridRaces
+
+    def __init__(self, shadow: GridRaces, order: GlobalOrder, grid: Dim3) -> None:
+        self.shadow, self.order, self.grid = shadow, order, grid
+        self.grades: dict[int, Grade] = {}
+
+    def place(self, workgroup: int) -> tuple[int, int, int]:
+        """Where a workgroup is in the grid."""
+        x, y, _ = self.grid
+        return workgroup % x, workgroup // x % y, workgroup // (x * y)
 
 
 class GlobalRaces:
-    """Finds accesses of the same bytes of global memory by two workgroups, which nothing orders.
+    """Finds accesses of the same bytes of global memory by two waves of a batch, which nothing orders."""
 
-    shadow: who accessed what, of the whole launch; None where it is not checked. first: the number of the batch's first
-    workgroup in the launch.
-    """
-
-    first: int
+    checks: GlobalChecks | None
     memory: GlobalMemory
     program: Program
     reporter: Reporter
-    shadow: GridRaces | None
 
-    def __init__(
-        self, shadow: GridRaces | None, memory: GlobalMemory, program: Program, reporter: Reporter, first: int
-    ) -> None:
-        self.shadow, self.memory, self.program, self.reporter, self.first = shadow, memory, program, reporter, first
+    def __init__(self, memory: GlobalMemory, program: Program, reporter: Reporter) -> None:
+        self.checks, self.memory, self.program, self.reporter = None, memory, program, reporter
+        self._reads: dict[int, tuple[int, int, bytes]] = {}  # by wave, what its last strong read found
+
+    def begin(self, checks: GlobalChecks | None, first: int) -> None:
+        """A batch starts. first: the number of its first workgroup in the launch."""
+        self.checks = checks
+        if checks is not None:
+            checks.order.begin(self.reporter.waves, first)
+
+    # --- what happens ---
 
     def accessed(
-        self, lanes: ActiveLanes, instruction: DecodedInstruction, kind: str, offsets: Array, words: list[Array] | None
-    ) -> None:
-        """Enter an access, and the race that it makes. kind: "read", "write" or "atomic"."""
-        if self.shadow is None:
+        self, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access, offsets: Array,
+        words: list[Array] | None,
+    ) -> None:  # fmt: skip
+        """Lanes are about to access global memory at some offsets; words: what a store writes."""
+        checks = self.checks
+        if checks is None:
             return
-        group, size = lanes.group, lanes.size
-        own = np.broadcast_to(self.reporter.waves.workgroup_of[group.rows][:, None], (group.count, group.lanes))
-        groups = (own.ravel() if lanes.mask is None else own[lanes.mask]) + self.first
+        group = lanes.group
+        whole = np.broadcast_to(group.numbers()[:, None], (group.count, group.lanes))
+        rows = whole.ravel() if lanes.mask is None else whole[lanes.mask]
+        race = self._entered(checks, group, instruction, access, (offsets, lanes.size, rows), words)
+        if race is not None:
+            hit = np.zeros(len(offsets), np.bool_)
+            hit[race.access] = True
+            self._race(checks, group, instruction, access, race, int(rows[race.access]), lanes.spread(hit))
+
+    def scalar(
+        self, group: Group, instruction: DecodedInstruction, access: Access, where: tuple[Array, Array, int],
+        words: list[Array] | None = None,
+    ) -> None:  # fmt: skip
+        """Waves are about to access global memory, each as a whole. where: rows, offsets, bytes."""
+        rows, offsets, size = where
+        region = self.memory.region
+        if self.checks is not None and not (region >= 0 and not self.memory.regions[region].writeable):
+            race = self._entered(self.checks, group, instruction, access, (offsets, size, rows), words)
+            if race is not None:
+                self._race(self.checks, group, instruction, access, race, int(rows[race.access]), None)
+
+    def _entered(
+        self, checks: GlobalChecks, group: Group, instruction: DecodedInstruction, access: Access,
+        where: tuple[Array, int, Array], words: list[Array] | None,
+    ) -> GridRace | None:  # fmt: skip
+        offsets, size, rows = where
+        order, label = checks.order, instruction.address
+        grade = checks.grades.get(label)
+        if grade is None:
+            grade = checks.grades[label] = order.model.grade(instruction, access)
+        value = grade.kind == "read" or grade.returns
+        order.access(group.rows, () if "_async_" in instruction.name else (VALUES if value else WRITES,))
+        codes = code_of(rows + order.first, order.clock[rows])
         stored = None
         if words is not None:
             data = self.memory.data
             stored = lambda: (data[offsets[:, None] + np.arange(size)], octets_of(words, size))  # noqa: E731
-        race = self.shadow.note(kind, offsets, size, groups, instruction.address, stored)
-        if race is not None:
-            self._race(lanes, instruction, kind, race)
+        if not order.communicates or (grade.kind == "read" and grade.reach == PLAIN):
+            return checks.shadow.note(grade, offsets, size, codes, label, stored)
+        if grade.kind != "read":
+            order.stored(np.unique(rows))
+        before = checks.shadow.last_writes(offsets) if grade.kind != "write" else None
+        if grade.kind == "read" or grade.returns:
+            self._polled(rows, label, offsets, size)
+        race = checks.shadow.note(grade, offsets, size, codes, label, stored)
+        if before is not None:
+            self._flags(order, grade, access.kind, (rows, codes, label), before)
+        return race
 
-    def _race(self, lanes: ActiveLanes, instruction: DecodedInstruction, kind: str, race: GridRace) -> None:
-        group = lanes.group
-        hit = np.zeros(len(lanes.addresses), np.bool_)
-        hit[race.access] = True
+    def _polled(self, rows: Array, label: int, offsets: Array, size: int) -> None:
+        """Waves that read by the same instruction what they have read before stand back, so that others go on."""
+        waves, data = self.reporter.waves, self.memory.data
+        found, first = np.unique(rows, return_index=True)
+        for row, at in zip(found.tolist(), offsets[first].tolist()):
+            read = label, at, data[at : at + size].tobytes()
+            waves.back[row] = self._reads.get(row) == read
+            self._reads[row] = read
+
+    @staticmethod
+    def _flags(
+        order: GlobalOrder, grade: Grade, kind: str, mine: tuple[Array, Array, int],
+        before: tuple[Array, Array, Array],
+    ) -> None:  # fmt: skip
+        """Strong reads learn what was released where they read; what integer atomic operations change is a flag."""
+        rows, codes, label = mine
+        changes = grade.kind == "atomic" and kind[:1] in ("u", "i")
+        seen: set[tuple[int, int]] = set()
+        flags: dict[int, Flag] = {}
+        for row, code, place, last, writer in zip(*[one.tolist() for one in (rows, codes, *before)]):
+            if (row, place if changes else last) in seen:
+                continue
+            seen.add((row, place if changes else last))
+            found = flags.get(place)
+            if found is None and last:
+                found = order.flag_at(place, last, writer)
+            if found is not None and found.code != code and (grade.kind == "read" or grade.returns):
+                order.learn(row, found, label)
+            if changes:
+                changed = order.changed(place, found, code, label)
+                if changed is not None:
+                    flags[place] = changed
+
+    def raised(self, group: Group, names: tuple[str, ...]) -> None:
+        """An access has raised counters."""
+        if self.checks is not None:
+            self.checks.order.raised(group.rows, names)
+
+    def waited(self, group: Group, waits: dict[str, int]) -> None:
+        """Waves wait for counters."""
+        if self.checks is not None:
+            self.checks.order.wait(group.rows, waits)
+
+    def cached(self, group: Group, instruction: DecodedInstruction) -> None:
+        """Waves execute an instruction of caches."""
+        if self.checks is not None:
+            caches = self.checks.order.model.caches(instruction)
+            if caches is not None:
+                self.checks.order.cached(group.rows, caches)
+
+    def signalled(self, group: Group) -> None:
+        """Waves have arrived at a barrier."""
+        if self.checks is not None:
+            self.checks.order.signal(group.rows)
+
+    def met(self, workgroups: list[int]) -> None:
+        """The waves of some workgroups have met."""
+        if self.checks is not None:
+            self.checks.order.meet(workgroups)
+
+    # --- what is wrong ---
+
+    def _race(
+        self, checks: GlobalChecks, group: Group, instruction: DecodedInstruction, access: Access, race: GridRace,
+        row: int, where: Array | None,
+    ) -> None:  # fmt: skip
+        grade, order, numbers = checks.grades[instruction.address], checks.order, group.numbers()
         region = next(one for one in self.memory.regions if one.place <= race.offset < one.place + one.end - one.start)
-        verb = {"read": "reads", "write": "writes"}.get(kind, "changes")
-        who = "other workgroups" if race.workgroup is None else f"workgroup number {race.workgroup} of the launch"
-        what = f"{verb} byte {race.offset - region.place} of {region.name}"
-        other = self.program.instructions.get(race.label)
+        verb = {"read": "reads", "write": "writes"}.get(grade.kind, "changes")
+        byte = f"byte {race.offset - region.place} of {region.name}"
+        workgroup, wave = divmod(agent_of(race.code), order.each)
+        near = workgroup == (order.first + row) // order.each
+        who = f"wave {wave} of the workgroup" if near else f"workgroup number {workgroup} of the launch"
+        what, other = f"{verb} {byte}, which {who} {race.did}", self.program.instructions.get(race.label)
+        if where is None:
+            where = (numbers == row)[:, None]
         if race.same:
-            message = f"{what}, where {who} {race.did} the same value, and nothing orders the two"
-            self.reporter.note("same value", group.numbers(), instruction, message, lanes.spread(hit), other)
-        else:
-            message = f"{what}, which {who} {race.did}, and nothing orders the two"
-            self.reporter.find("race", group.numbers(), instruction, message, lanes.spread(hit), other)
+            message = f"{verb} {byte}, where {who} {race.did} the same value, and nothing orders the two"
+            self.reporter.note("same value", numbers, instruction, message, where, other)
+            return
+        returned = race.did == "read" or (other is not None and bool(other.destinations))
+        missing = None if race.narrow else order.missing(row, race.code, grade.kind, returned)
+        if missing is not None and missing.what == "release":
+            self._released_early(checks, missing, byte, race, other)
+            return
+        kind = "wait" if missing is not None and missing.what == "done" else "race"
+        message = f"{what}, and {self._why(order, grade, race, missing, near)}"
+        self.reporter.find(kind, numbers, instruction, message, where, other)
+
+    def _why(self, order: GlobalOrder, grade: Grade, race: GridRace, missing: Missing | None, near: bool) -> str:
+        """Why nothing orders two accesses."""
+        model = order.model
+        if race.narrow:
+            return f"the scope of one of the two does not reach the other's workgroup: {model.strong} does"
+        if missing is None:
+            if near:
+                return "no barrier comes in between"
+            hint = ""
+            if grade.reach == PLAIN and race.strong and order.communicates:
+                what = "a load that waits for what they store" if grade.kind == "read" else "a store that they wait for"
+                hint = f" (of other workgroups, {what} has {model.strong})"
+            return f"nothing orders the two{hint}"
+        if missing.what == "done":
+            return f"the barrier in between comes before that is waited for: no wait for {model.done} before it"
+        if missing.what == "refresh":
+            return f"no {model.refresh} comes behind the barrier in between, so that a cache may have what was before"
+        read = self.program.instructions[missing.read]
+        return (
+            f"no {model.acquire} come between the flag, which {missing.read:#x} ({text(read)}) has read, and this "
+            "load: a cache may have what was before"
+        )
+
+    def _released_early(
+        self, checks: GlobalChecks, missing: Missing, byte: str, race: GridRace, other: DecodedInstruction | None
+    ) -> None:
+        """A flag was written before what it stands for is visible."""
+        tally, flag = self.reporter.tally, self.program.instructions[missing.flag]
+        workgroup, wave = divmod(agent_of(missing.code), checks.order.each)
+        release = checks.order.model.release
+        late = "was read there is read" if race.did == "read" else "was stored there is visible"
+        message = (
+            f"writes the flag that {missing.read:#x} reads in another workgroup, which then accesses {byte}, before "
+            f"what {late}: no {release} between the two"
+        )
+        address, words = (None, "") if other is None else (other.address, text(other))
+        at = tally.locate(flag.address), None if address is None else tally.locate(address)
+        place = checks.place(workgroup)
+        tally.add(KernelFinding("wait", flag.address, text(flag), message, address, words, place, wave, (), 1, *at))
 
 
-def orders_workgroups(instruction: DecodedInstruction) -> bool:
+def communicates(instruction: DecodedInstruction) -> bool:
     """Whether an instruction releases or acquires beyond its workgroup, as LLVM's memory model has it on each target
     (User Guide for AMDGPU Backend, "Memory Model"): it writes back or invalidates a cache that compute units share, an
     atomic operation returns what was there, or a load goes past the first cache."""
@@ -100,17 +279,26 @@ SCOPED = ("buffer_inv", "global_inv", "global_wb", "global_wbinv")
 DEVICE_SCOPE = 2
 
 
-def grid_races(
-    kernel: Kernel, program: Program, memory: GlobalMemory, workgroups: int, tally: Tally
-) -> GridRaces | None:
-    """Where the accesses of a launch are kept; None where nothing can be said, which a note says."""
-    if workgroups == 1:
+def global_checks(
+    kernel: Kernel, program: Program, memory: GlobalMemory, grid: Dim3, each: int, tally: Tally
+) -> GlobalChecks | None:
+    """What the accesses of a launch are held to; None where nothing can be said, which a note says, or where there is
+    one wave alone. each: waves of a workgroup."""
+    total = grid.x * grid.y * grid.z * each
+    if total == 1:
         return None
     listed = instructions_of(kernel, program)
-    ordering = [one for one in listed if orders_workgroups(one)]
-    if ordering:
-        message = "races in global memory between workgroups are not checked: this may order them"
-        tally.note(entry_at(tally, "not checked", ordering[0], message, 1))
+    model, ordering = model_of(kernel), next((one for one in listed if communicates(one)), None)
+    why = ""
+    if model is None:
+        why = "its waves may be on several compute units (TgSplit mode)"
+    elif ordering is not None and total > MOST_AGENTS:
+        why = f"its workgroups communicate, and the launch has more than {MOST_AGENTS} waves"
+    if why or model is None:
+        message = f"races in global memory are not checked: {why}"
+        tally.note(entry_at(tally, "not checked", ordering or listed[0], message, 1))
         return None
     sizes = [access.size for one in listed if (access := access_of(one.name)) is not None and access.unit != "ds"]
-    return GridRaces(memory, min([4, *[size & -size for size in sizes]]))
+    granule = min([4, *[size & -size for size in sizes]])
+    order = GlobalOrder(model, each, total, ordering is not None)
+    return GlobalChecks(GridRaces(memory, granule, order), order, grid)

@@ -1,9 +1,12 @@
-"""Races in global memory between workgroups, of kernels in which nothing orders workgroups.
+"""Races in global memory: accesses of the same bytes by two agents of a launch, which nothing orders.
 
-Two accesses of a byte by two workgroups race if one of them writes and nothing orders them. A kernel that releases or
-acquires orders some; which, its machine must follow. Of one that does neither, every such pair is a race: no workgroup
-may rely on the order in which others run. Atomic operations do not race with each other. Two workgroups that write the
-same value to the same bytes do no harm, which is told apart.
+An *agent* is what executes in order by itself: a wave. Two accesses of a byte by two agents race if one of them writes
+and neither happens before the other. What happens before what the machine says (`Order`): barriers, and what the
+kernel releases and acquires. Not a race:
+
+- two strong accesses, such as atomic operations, as long as the scope of each includes the other's agent (`Grade`);
+- a compare-and-swap with a plain read: the loop around it begins with one;
+- two writes of the same value to the same bytes, which is told apart.
 
 As long as nothing is stored to an array, reads of it are only listed: most arrays are read or written, not both.
 """
@@ -16,165 +19,345 @@ from ...base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from typing import Protocol
 
     from ...base.arrays import Array
     from .memory import GlobalMemory
 
-__all__ = ["GridRace", "GridRaces"]
+    Stored = Callable[[], tuple[Array, Array]]
+
+    class Order(Protocol):
+        """What happens before what."""
+
+        def unordered(self, codes: Array, returns: Array, agents: Array, kind: str) -> Array:
+            """Which accesses (`code_of`) do not happen before what some agents do now, one for each. returns: which of
+            the accesses give their agent a value. kind: what the agents do now: "read", "write" or "atomic"."""
+
+        def apart(self, agents: Array, others: Array) -> Array:
+            """How far a scope must reach to include both agents: `WORKGROUP` or `DEVICE`."""
+
+
+__all__ = ["DEVICE", "LISTED", "MAYBE", "PLAIN", "WORKGROUP", "Grade", "GridRace", "GridRaces", "agent_of", "clock_of",
+           "code_of"]  # fmt: skip
 
 LISTED = 1 << 22
 """Reads that are listed as they are before they are entered."""
-SEVERAL = -1
-"""Instead of a workgroup's number from 1: several have read."""
+LOGGED = 512
+"""Instructions whose accesses are kept beside the last one of a granule."""
+PLAIN, WORKGROUP, DEVICE, MAYBE = 0, 1, 2, 3
+"""How far an access is strong: not at all, within its workgroup, on the device; MAYBE: of the device, if the kernel
+means it so, which its code does not say."""
+ATOMIC, SWAPS, RETURNS = 4, 8, 16
+"""Of an access, beside how far it is strong: an atomic operation, one that compares, one that returns a value."""
+CLOCK = 32
+
+
+class Grade(TupleRecord):
+    """What an access is to the rules. kind: "read", "write" or "atomic". reach: `PLAIN` to `MAYBE`. swaps: it compares
+    and swaps; returns: the agent gets a value."""
+
+    kind: str
+    reach: int
+    swaps: bool = False
+    returns: bool = False
+
+    @property
+    def bits(self) -> int:
+        """All of it in one number."""
+        traits = (ATOMIC * (self.kind == "atomic")) | (SWAPS * self.swaps) | (RETURNS * self.returns)
+        return self.reach | traits
 
 
 class GridRace(TupleRecord):
-    """A race: which of the accesses, the byte in memory, the other workgroup (None: several), the label of the other
-    instruction, what it did ("wrote", "read", "changed by an atomic operation"), whether both write the same value."""
+    """A race: which of the accesses, the byte in memory, the other access (`code_of`), the label of its instruction,
+    what it did ("wrote", "read", "changed by an atomic operation"), whether both write the same value, whether both
+    would be strong if their scopes reached far enough, and whether the other one is strong."""
 
     access: int
     offset: int
-    workgroup: int | None
+    code: int
     label: int
     did: str
     same: bool
+    narrow: bool = False
+    strong: bool = False
+
+
+class _Entries(TupleRecord):
+    """Accesses beside the last ones: granules, accesses, what they are (`Grade.bits`), their instructions."""
+
+    at: Array
+    codes: Array
+    bits: Array
+    labels: Array
+
+    def of(self, some: Array) -> _Entries:
+        """Some of them."""
+        return _Entries(self.at[some], self.codes[some], self.bits[some], self.labels[some])
+
+
+class _Log:
+    """Accesses of granules that several agents made, beside the last one of each. several: which granules have any."""
+
+    def __init__(self, places: int) -> None:
+        self.several: Array = np.zeros(places, np.bool_)
+        self._mine: Array = np.zeros(places, np.int32)
+        self._entries: list[_Entries] = []
+
+    def add(self, entries: _Entries) -> None:
+        """Enter accesses."""
+        self._entries.append(entries)
+        self.several[entries.at] = True
+        if len(self._entries) > LOGGED:
+            kept = [one for one in self._entries if self.several[one.at].any()]
+            self._entries = kept[-LOGGED // 2 :]
+
+    def forget(self, at: Array) -> None:
+        """Some granules have been written since."""
+        if self._entries:
+            self.several[at] = False
+
+    def at(self, at: Array, own: Array) -> Iterator[tuple[Array, _Entries]]:
+        """Accesses of some granules by other agents than those that access them now: which of those, and they."""
+        if not self._entries or not self.several[at].any():
+            return
+        self._mine[at] = np.arange(1, len(at) + 1, dtype=np.int32)
+        for entries in self._entries:
+            index = self._mine[entries.at] - 1
+            hit = np.flatnonzero((index >= 0) & self.several[entries.at])
+            hit = hit[(entries.codes[hit] ^ own[index[hit]]) >> CLOCK != 0]
+            if len(hit):
+                yield index[hit], entries.of(hit)
+        self._mine[at] = 0
+
+
+def code_of(agents: Array, clocks: Array) -> Array:
+    """Accesses in one number each: the agent from 1, and its clock, below 2^32."""
+    found: Array = agents.astype(np.int64) + 1 << CLOCK | clocks
+    return found
+
+
+def agent_of(code: int) -> int:
+    """The agent of an access, from 0.
+
+    >>> one = int(code_of(np.array([5]), np.array([9]))[0])
+    >>> agent_of(one), clock_of(one)
+    (5, 9)
+    """
+    return (code >> CLOCK) - 1
+
+
+def clock_of(code: int) -> int:
+    """The clock of an access."""
+    return code & (1 << CLOCK) - 1
 
 
 class GridRaces:
-    """Which workgroup wrote and read each granule of global memory last. granule: bytes that all accesses are multiples
-    of; labels are numbers of instructions, below 2^31.
-
-    >>> from .memory import GlobalMemory
-    >>> memory = GlobalMemory()
-    >>> _ = memory.add("x", np.zeros(64, np.uint8), True); memory.finish()
-    >>> races, at = GridRaces(memory, 4), np.array([0, 4])
-    >>> races.note("write", at, 4, np.array([0, 0]), 1) is None
-    True
-    >>> races.note("read", at, 4, np.array([0, 1]), 2)
-    GridRace(access=1, offset=4, workgroup=0, label=1, did='wrote', same=False)
-    """
+    """Who wrote and read each granule of global memory last. granule: bytes that all accesses are multiples of; labels
+    are numbers of instructions, below 2^31."""
 
     granule: int
     memory: GlobalMemory
+    order: Order
 
-    def __init__(self, memory: GlobalMemory, granule: int) -> None:
-        self.memory, self.granule = memory, granule
+    def __init__(self, memory: GlobalMemory, granule: int, order: Order) -> None:
+        self.memory, self.granule, self.order = memory, granule, order
         self._shift = granule.bit_length() - 1
         places = len(memory.data) // granule + 1
         # np.zeros takes no memory until it is touched.
-        self._writer: Array = np.zeros(places, np.int32)
-        self._atomic: Array = np.zeros(places, np.bool_)
+        self._writer: Array = np.zeros(places, np.int64)
+        self._write_bits: Array = np.zeros(places, np.uint8)
         self._write_label: Array = np.zeros(places, np.int32)
-        self._reader: Array = np.zeros(places, np.int32)
+        self._reader: Array = np.zeros(places, np.int64)
+        self._read_reach: Array = np.zeros(places, np.uint8)
         self._read_label: Array = np.zeros(places, np.int32)
+        self._reads, self._changes = _Log(places), _Log(places)
         self._stored: set[int] = set()
-        self._listed: dict[int, list[tuple[Array, int, Array, int]]] = {}
+        self._listed: dict[int, list[tuple[Array, int, Array, int, int]]] = {}
         self._count = 0
 
     def note(
-        self, kind: str, offsets: Array, size: int, groups: Array, label: int,
-        stored: Callable[[], tuple[Array, Array]] | None = None,
-    ) -> GridRace | None:  # fmt: skip
+        self, grade: Grade, offsets: Array, size: int, codes: Array, label: int, stored: Stored | None = None
+    ) -> GridRace | None:
         """Enter accesses, after `GlobalMemory.offsets` has found them. Gives the first race that they make.
 
         Args:
-            kind: "read", "write" or "atomic". offsets: of each access in the memory's bytes; size: its bytes. groups:
-                whose it is, a number from 0. label: of the instruction.
+            offsets: of each access in the memory's bytes; size: its bytes. codes: `code_of` each. label: of the
+                instruction.
             stored: of a write gives the bytes before it and those written, (accesses, size) each.
         """
         if not len(offsets):
             return None
         region = self.memory.region
-        if kind == "read" and region >= 0 and region not in self._stored:
-            self._listed.setdefault(region, []).append((offsets, size, groups, label))
+        if grade.kind == "read" and region >= 0 and region not in self._stored and grade.reach == PLAIN:
+            self._listed.setdefault(region, []).append((offsets, size, codes, label, grade.reach))
             self._count += len(offsets)
             if self._count > LISTED:
                 for one in list(self._listed):
                     self._enter_listed(one)
             return None
-        if kind != "read":
+        if grade.kind != "read":
             for one in [region] if region >= 0 else list(range(len(self.memory.regions))):
                 self._enter_listed(one)
+        at, width = self._granules(offsets, size)
+        own = np.repeat(codes, width) if width > 1 else codes
+        race = self._check(grade, at, width, own, stored)
+        if grade.kind == "read":
+            self._read(at, own, label, grade.reach)
+        else:
+            self._write(at, own, label, grade)
+            lost = (self._writer[at] ^ own) >> CLOCK != 0
+            if race is None and grade.kind == "write" and lost.any():
+                race = self._together(at, width, label, stored, int(np.flatnonzero(lost)[0]))
+        return race
+
+    def last_writes(self, offsets: Array) -> tuple[Array, Array, Array]:
+        """The granules of some places, the last write of each (0: none), and its label."""
+        at = offsets >> self._shift
+        return at, self._writer[at], self._write_label[at]
+
+    def _granules(self, offsets: Array, size: int) -> tuple[Array, int]:
         width = max(1, size // self.granule)
         at = offsets >> self._shift
-        if width > 1:
-            at = (at[:, None] + np.arange(width)).ravel()
-        own = np.repeat(groups, width) + 1
-        race = self._check(kind, at, width, own, stored)
-        if kind == "read":
-            self._read(at, own, label)
-        else:
-            self._writer[at], self._write_label[at], self._atomic[at] = own, label, kind == "atomic"
-            lost = self._writer[at] != own
-            if race is None and kind == "write" and lost.any():
-                race = self._together(at, width, own, label, stored, int(np.flatnonzero(lost)[0]))
-        return race
+        return (at if width == 1 else (at[:, None] + np.arange(width)).ravel()), width
 
     def _enter_listed(self, region: int) -> None:
         """From now on accesses of a region are entered at once."""
         self._stored.add(region)
-        for offsets, size, groups, label in self._listed.pop(region, ()):
-            width = max(1, size // self.granule)
-            at = ((offsets >> self._shift)[:, None] + np.arange(width)).ravel()
+        for offsets, size, codes, label, reach in self._listed.pop(region, ()):
+            at, width = self._granules(offsets, size)
             self._count -= len(offsets)
-            self._read(at, np.repeat(groups, width) + 1, label)
+            self._read(at, np.repeat(codes, width), label, reach)
 
-    def _read(self, at: Array, own: Array, label: int) -> None:
+    # --- what is there ---
+
+    def _read(self, at: Array, own: Array, label: int, reach: int) -> None:
+        """Enter reads. Of several agents that read a granule all but the last go into the log."""
         before = self._reader[at]
-        self._reader[at], self._read_label[at] = own, label
-        several = ((before != 0) & (before != own)) | (self._reader[at] != own)
-        self._reader[at[several]] = SEVERAL
+        other = np.flatnonzero((before != 0) & ((before ^ own) >> CLOCK != 0))
+        if len(other):
+            there = at[other]
+            self._reads.add(_Entries(there, before[other], self._read_reach[there], self._read_label[there]))
+        self._reader[at], self._read_label[at], self._read_reach[at] = own, label, reach
+        self._lost(self._reads, self._reader, at, own, reach, label)
 
-    def _check(
-        self, kind: str, at: Array, width: int, own: Array, stored: Callable[[], tuple[Array, Array]] | None
-    ) -> GridRace | None:
-        writer, reader = self._writer[at], self._reader[at]
-        wrong = (writer != 0) & (writer != own)
-        if kind == "atomic":
-            wrong &= ~self._atomic[at]
-        harmless: GridRace | None = None
-        if wrong.any():
-            harm = wrong & self._differs(at, stored) if kind == "write" else wrong
-            first = int(np.flatnonzero(harm if harm.any() else wrong)[0])
-            did = "changed by an atomic operation" if self._atomic[at[first]] else "wrote"
-            race = GridRace(first // width, int(at[first]) * self.granule, int(writer[first]) - 1,
-                            int(self._write_label[at[first]]), did, not harm.any())  # fmt: skip
-            if not race.same:
+    def _write(self, at: Array, own: Array, label: int, grade: Grade) -> None:
+        """Enter writes. Of several agents that change a granule by atomic operations all but the last go into a log."""
+        before = self._writer[at]
+        self._reads.forget(at)
+        if grade.kind == "atomic":
+            atomic = self._write_bits[at] & ATOMIC != 0
+            other = np.flatnonzero(atomic & (before != 0) & ((before ^ own) >> CLOCK != 0))
+            if len(other):
+                there = at[other]
+                self._changes.add(_Entries(there, before[other], self._write_bits[there], self._write_label[there]))
+        else:
+            self._changes.forget(at)
+        self._writer[at], self._write_label[at], self._write_bits[at] = own, label, grade.bits
+        self._reader[at] = 0
+        if grade.kind == "atomic":
+            self._lost(self._changes, self._writer, at, own, grade.bits, label)
+
+    @staticmethod
+    def _lost(log: _Log, kept: Array, at: Array, own: Array, bits: int, label: int) -> None:
+        """Accesses of one instruction that others of it have taken the place of."""
+        lost = np.flatnonzero((kept[at] ^ own) >> CLOCK != 0)
+        if len(lost):
+            count = len(lost)
+            log.add(_Entries(at[lost], own[lost], np.full(count, bits, np.uint8), np.full(count, label)))
+
+    # --- what collides ---
+
+    def _check(self, grade: Grade, at: Array, width: int, own: Array, stored: Stored | None) -> GridRace | None:
+        writer = self._writer[at]
+        other = np.flatnonzero((writer != 0) & ((writer ^ own) >> CLOCK != 0))
+        last = _Entries(at[other], writer[other], self._write_bits[at[other]], self._write_label[at[other]])
+        harmless = None
+        for which, entries in ((other, last), *self._changes.at(at, own)):
+            race = self._collision(grade, (which, entries), width, own, stored, self._against_write)
+            if race is not None and not race.same:
                 return race
-            harmless = race
-        if kind != "read":
-            wrong = (reader != 0) & (reader != own)
-            if wrong.any() and kind == "write":
-                wrong &= self._differs(at, stored)  # what stays as it is can be read before or after
-            if wrong.any():
-                first = int(np.flatnonzero(wrong)[0])
-                other = None if reader[first] == SEVERAL else int(reader[first]) - 1
-                return GridRace(first // width, int(at[first]) * self.granule, other,
-                                int(self._read_label[at[first]]), "read", False)  # fmt: skip
+            harmless = harmless or race
+        if grade.kind == "read" or grade.swaps:
+            return harmless
+        reader = self._reader[at]
+        other = np.flatnonzero((reader != 0) & ((reader ^ own) >> CLOCK != 0))
+        last = _Entries(at[other], reader[other], self._read_reach[at[other]], self._read_label[at[other]])
+        for which, entries in ((other, last), *self._reads.at(at, own)):
+            race = self._collision(grade, (which, entries), width, own, stored, self._against_read)
+            if race is not None and not race.same:  # what stays as it is can be read before or after
+                return race
         return harmless
 
-    def _differs(self, at: Array, stored: Callable[[], tuple[Array, Array]] | None) -> Array:
-        if stored is None:
-            return np.ones(len(at), np.bool_)
-        before, after = stored()
-        found: Array = (before != after).reshape(len(at), -1).any(axis=1)
+    def _collision(
+        self, grade: Grade, found: tuple[Array, _Entries], width: int, own: Array, stored: Stored | None,
+        fine: Callable[[Grade, Array, Array | int], Array],
+    ) -> GridRace | None:  # fmt: skip
+        """The first collision of accesses with earlier ones, of one that does harm if there is one."""
+        which, entries = found
+        if not len(which):
+            return None
+        reads = fine is self._against_read
+        bits = entries.bits | RETURNS if reads else entries.bits
+        wrong, narrow = self._wrong(grade, own[which], entries.codes, bits, fine)
+        if not wrong.any():
+            return None
+        harm = wrong & self._differs(len(own), stored)[which] if grade.kind == "write" else wrong
+        first = int(np.flatnonzero(harm if harm.any() else wrong)[0])
+        did = "read" if reads else "changed by an atomic operation" if entries.bits[first] & ATOMIC else "wrote"
+        return GridRace(int(which[first]) // width, int(entries.at[first]) * self.granule, int(entries.codes[first]),
+                        int(entries.labels[first]), did, not harm.any(), bool(narrow[first]),
+                        bool(entries.bits[first] & MAYBE >= DEVICE))  # fmt: skip
+
+    def _wrong(
+        self, grade: Grade, own: Array, codes: Array, bits: Array,
+        fine: Callable[[Grade, Array, Array | int], Array],
+    ) -> tuple[Array, Array]:  # fmt: skip
+        """Which accesses collide with earlier ones; and which of them would not if their scopes reached far enough."""
+        agents, others = (own >> CLOCK) - 1, (codes >> CLOCK) - 1
+        wrong = ~fine(grade, bits, self.order.apart(agents, others))
+        left = np.flatnonzero(wrong)
+        if len(left):
+            returns = bits[left] & RETURNS != 0
+            wrong[left] = self.order.unordered(codes[left], returns, agents[left], grade.kind)
+        reaches = (bits & MAYBE).astype(bool) & bool(grade.reach)
+        return wrong, reaches & fine(grade, bits, WORKGROUP)
+
+    @staticmethod
+    def _against_write(grade: Grade, bits: Array, apart: Array | int) -> Array:
+        """Whether accesses need no order after writes: both are strong, as far as they are apart."""
+        fine: Array = ((bits & MAYBE) >= apart) & (grade.reach >= apart)
+        atomic = (bits & ATOMIC) != 0
+        if grade.kind == "read":
+            fine = fine | ((bits & SWAPS) != 0)
+        elif grade.kind == "atomic":
+            # A store that may be an atomic one is taken for one where somebody looks at what is there.
+            fine = fine & (atomic | ((bits & MAYBE) != MAYBE) | grade.returns)
+        else:
+            fine = fine & ((grade.reach != MAYBE) | (atomic & ((bits & RETURNS) != 0)))
+        return fine
+
+    @staticmethod
+    def _against_read(grade: Grade, bits: Array, apart: Array | int) -> Array:
+        """Whether writes need no order after reads."""
+        found: Array = ((bits & MAYBE) >= apart) & (grade.reach >= apart)
         return found
 
-    def _together(
-        self,
-        at: Array,
-        width: int,
-        own: Array,
-        label: int,
-        stored: Callable[[], tuple[Array, Array]] | None,
-        first: int,
-    ) -> GridRace | None:
-        """The race of several workgroups that write to one granule in one instruction."""
+    @staticmethod
+    def _differs(count: int, stored: Stored | None) -> Array:
+        if stored is None:
+            return np.ones(count, np.bool_)
+        before, after = stored()
+        found: Array = (before != after).reshape(count, -1).any(axis=1)
+        return found
+
+    def _together(self, at: Array, width: int, label: int, stored: Stored | None, first: int) -> GridRace | None:
+        """The race of several agents that write to one granule in one instruction."""
         if stored is not None:
             after = stored()[1].reshape(len(at), -1)
             same = after[at == at[first]]
             if (same == same[0]).all():
                 return None
-        return GridRace(first // width, int(at[first]) * self.granule, int(self._writer[at[first]]) - 1, label, "wrote",
-                        False)  # fmt: skip
+        code = int(self._writer[at[first]])
+        return GridRace(first // width, int(at[first]) * self.granule, code, label, "wrote", False)

@@ -57,6 +57,18 @@ def workgroups(grid: Dim3) -> Iterator[Dim3]:
     return (Dim3(x, y, z) for z, y, x in product(range(grid.z), range(grid.y), range(grid.x)))
 
 
+def checked_seed(schedule: object) -> int | None:
+    """The seed of a schedule as it was given.
+
+    Raises:
+        Error: it is none.
+    """
+    whole = isinstance(schedule, (int, np.integer)) and not isinstance(schedule, bool)
+    if schedule is not None and not (whole and 0 <= schedule < 1 << 64):  # type: ignore[operator]
+        raise Error(f"schedule is a seed, a whole number from 0 to 2^64 - 1; got {shown(schedule)}")
+    return schedule  # type: ignore[return-value]
+
+
 def value_bytes(name: str, size: int, value: Any) -> bytes:
     """The bytes of an argument that is a value: a NumPy scalar, an integer, a float or bytes.
 

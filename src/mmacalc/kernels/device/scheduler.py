@@ -12,30 +12,34 @@ if TYPE_CHECKING:
 
 __all__ = ["PATIENCE", "Waves"]
 
-PATIENCE = 4096
-"""Blocks that one group of waves may run while others could, before these have their turn."""
+PATIENCE = 1024
+"""Blocks that are run before the waves of the next one stand back, so that others go on."""
 
 
 class Waves:
     """The waves of some workgroups, as many of each: rows of a batch.
 
-    groups: where the workgroups are in the grid. workgroup_of, wave_in_group: of each wave. ended, waiting: which have
-    ended, or wait at a barrier. signalled, waited: how often each has arrived at a barrier, and waited at one. place:
-    the barrier that each came to last.
+    seed: of an order in which they run, None for the usual one. groups: where the workgroups are in the grid.
+    workgroup_of, wave_in_group: of each wave. ended, waiting: which have ended, or wait at a barrier; back: which stand
+    back, until no other can go on. signalled, waited: how often each has arrived at a barrier, and waited at one.
+    place: the barrier that each came to last.
     """
 
     groups: list[Dim3]
 
-    def __init__(self, groups: list[Dim3], each: int) -> None:
+    def __init__(self, groups: list[Dim3], each: int, seed: int | None = None) -> None:
         self.groups, count = groups, each * len(groups)
         self.workgroup_of: Array = np.repeat(np.arange(len(groups)), each)
         self.wave_in_group: Array = np.tile(np.arange(each), len(groups))
         self.ended: Array = np.zeros(count, np.bool_)
         self.waiting: Array = np.zeros(count, np.bool_)
+        self.back: Array = np.zeros(count, np.bool_)
         self.signalled: Array = np.zeros(count, np.int64)
         self.waited: Array = np.zeros(count, np.int64)
         self.place: Array = np.zeros(count, np.int64)
         self._patience, self._turn = PATIENCE, 0
+        self._random = None if seed is None else np.random.default_rng(seed)
+        self._ahead: Array = np.ones(count, np.bool_)
 
     def text(self, number: int) -> str:
         """A wave, as messages name it."""
@@ -46,21 +50,39 @@ class Waves:
         """The address whose waves run next, and which those are; None if no wave can go on. at: of each wave.
 
         It is the lowest one, so that waves that took different branches meet behind them; but a loop may wait for what
-        other waves do, so that these have their turn in the end.
+        other waves do, so that those in it stand back in the end.
         """
-        ready = ~(self.ended | self.waiting)
+        ready = ~(self.ended | self.waiting | self.back)
         if not ready.any():
             return None
+        if self._random is not None:
+            ready = self._of_turn(ready, self._random)
         there = at[ready]
         chosen = int(there.min())
+        rows = np.flatnonzero(ready & (at == chosen))
+        self._patience -= 1
         if self._patience <= 0:
-            others = np.unique(there)
-            self._turn += 1
-            chosen = int(others[self._turn % len(others)])
-            self._patience = 0 if self._turn % len(others) else PATIENCE
-        elif int(there.max()) != chosen:
-            self._patience -= 1
-        return chosen, np.flatnonzero(ready & (at == chosen))
+            self._patience = PATIENCE
+            self.back[rows] = True
+            return self.next(at)
+        return chosen, rows
+
+    def _of_turn(self, ready: Array, random: np.random.Generator) -> Array:
+        """Those that go on in another order: some of the waves for a while, then others."""
+        self._turn -= 1
+        if self._turn <= 0 or not (ready & self._ahead).any():
+            self._turn = int(random.choice([2, 16, 128]))
+            own = self.workgroup_of == self.workgroup_of[int(random.choice(np.flatnonzero(ready)))]
+            some = random.random(len(ready)) < random.choice([0.1, 0.5])
+            self._ahead = (own, own & some, some)[int(random.integers(3))]
+        chosen: Array = ready & self._ahead
+        return chosen if chosen.any() else ready
+
+    def resume(self) -> bool:
+        """Let waves go on that stand back; whether there are any."""
+        found = bool((self.back & ~self.ended).any())
+        self.back[:] = False
+        return found
 
     def arrive(self, rows: int | Rows, place: int, signals: bool, waits: bool) -> None:
         """Waves arrive at a barrier, or wait at it."""

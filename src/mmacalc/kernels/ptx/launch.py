@@ -10,7 +10,7 @@ from ...base.checks import shown
 from ...base.errors import Error, counted
 from ...catalog import architecture
 from ..device.findings import lanes_text
-from ..device.launch import dim3, value_bytes
+from ..device.launch import checked_seed, dim3, value_bytes
 from ..device.memory import GlobalMemory, check_type
 from .asynchronous import Asynchronous
 from .clusters import ClusterBarriers, RemoteAccesses
@@ -76,9 +76,9 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
         raise Error(f"shared is the bytes of dynamic shared memory, 0 to {LARGEST_SHARED}; got {shown(shared)}")
     if limit is not None and (not _whole(limit) or limit < 1):
         raise Error(f"limit is how many warp instructions may be executed, from 1 up; got {shown(limit)}")
-    if schedule is not None and (not _whole(schedule) or not 0 <= schedule < 1 << 64):
-        raise Error(f"schedule is a seed, a whole number from 0 to 2^64 - 1; got {shown(schedule)}")
-    return {"shared": shared, "limit": limit, "schedule": schedule, "cluster": options.get("cluster")}
+    return {
+        "shared": shared, "limit": limit, "schedule": checked_seed(schedule), "cluster": options.get("cluster")
+    }  # fmt: skip
 
 
 def _architecture(target: str) -> Architecture | None:
