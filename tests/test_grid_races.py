@@ -44,11 +44,13 @@ def test_a_right_kernel_has_no_finding(name, target):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", WRONG)
-def test_a_race_between_workgroups_is_named_with_both_instructions_and_not_within_one(name, target):
+def test_a_race_between_workgroups_is_named_with_both_instructions_and_not_within_a_wave(name, target):
     body, access = WRONG[name]
     first = launched(body, target).findings[0]
     assert first.kind == "race"
     assert access in first.text
     assert first.other_address is not None
     assert "argument" in first.message
-    assert launched(body, target, groups=1).findings == ()
+    kernel = hip_kernels(SOURCE.replace("BODY", body), target)["k"]
+    x, y = np.zeros(256, np.float32), np.zeros(256, np.float32)
+    assert mmacalc.launch(kernel, 1, kernel.wavefront_size, x, y, 16).findings == ()

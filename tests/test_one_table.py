@@ -60,6 +60,7 @@ PLACES = {
     ("kernels/amd/control.py", "WAITS"): ("what it does", "it waits"),
     ("kernels/amd/control.py", "_ENDING"): ("what it does", "a function for each"),
     ("kernels/amd/cross_lane.py", "CROSS_LANE"): ("what it does", "a function for each"),
+    ("kernels/amd/memory_model.py", "MemoryModel"): (SHOWN, "a message"),
     ("kernels/amd/narrow_formats.py", "is_stochastic"): ("what it does", "the two that a function is for"),
     ("kernels/amd/narrow_formats.py", "stochastic"): ("what it does", "its name has the format"),
     ("kernels/amd/operations/floats.py", "APPROXIMATE"): ("its error", "AMD documents it, LLVM does not"),

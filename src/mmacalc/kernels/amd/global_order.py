@@ -94,11 +94,13 @@ class _Row:
 
 class GlobalOrder:
     """The order of a launch. model: the rules of the target. each: waves of a workgroup. total: waves of the launch.
-    communicates: whether the kernel has instructions that release or acquire between workgroups."""
+    communicates: whether the kernel has instructions that release or acquire between workgroups. full: whether there
+    are more flags than are kept, so that no race is found any more."""
 
     communicates: bool
     each: int
     first: int
+    full: bool
     model: MemoryModel
     total: int
     waves: Waves
@@ -143,7 +145,7 @@ class GlobalOrder:
                 self._ring[name][self._numbers(rows), issued[rows] % RING] = self.clock[rows]
 
     def wait(self, rows: Rows, waits: dict[str, int]) -> None:
-        """Waves wait until at most so many accesses of each counter are outstanding."""
+        """Waves wait until at most a number of accesses of each counter is outstanding."""
         for name, number in waits.items():
             kinds = self.model.counters.get(name)
             if kinds is None or number >= RING:
