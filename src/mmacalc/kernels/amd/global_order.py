@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..device.undefined import Rows
     from .memory_model import Caches, MemoryModel
 
-__all__ = ["MOST_AGENTS", "Flag", "GlobalOrder", "Missing"]
+__all__ = ["MOST_AGENTS", "MOST_FLAGS", "VALUES", "WRITES", "Flag", "GlobalOrder", "Missing"]
 
 MOST_AGENTS = 8192
 """Waves of a launch whose workgroups communicate, up to which their order is followed."""

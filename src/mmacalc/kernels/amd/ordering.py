@@ -10,7 +10,7 @@ from ..device.findings import KernelFinding
 from ..device.grid_races import PLAIN, Grade, GridRaces, agent_of, code_of
 from ..device.memory import octets_of
 from .checks import entry_at, instructions_of
-from .global_order import MOST_AGENTS, VALUES, WRITES, GlobalOrder
+from .global_order import MOST_AGENTS, MOST_FLAGS, VALUES, WRITES, GlobalOrder
 from .memory import access_of
 from .memory_model import model_of
 
@@ -123,6 +123,9 @@ class GlobalRaces:
         race = checks.shadow.note(grade, offsets, size, codes, label, stored)
         if before is not None:
             self._flags(order, grade, access.kind, (rows, codes, label), before)
+            if order.full:
+                message = f"races in global memory are not checked from here on: atomic operations changed {MOST_FLAGS}"
+                self.reporter.note("not checked", group.numbers(), instruction, f"{message} places")
         return race
 
     def _polled(self, rows: Array, label: int, offsets: Array, size: int) -> None:
