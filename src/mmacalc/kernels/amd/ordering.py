@@ -107,7 +107,9 @@ class GlobalRaces:
         if grade is None:
             grade = checks.grades[label] = order.model.grade(instruction, access)
         value = grade.kind == "read" or grade.returns
-        order.access(group.rows, () if "_async_" in instruction.name else (VALUES if value else WRITES,))
+        # Scalar accesses and those between memory and LDS raise other counters than the order follows.
+        other = access.unit.startswith("scalar") or "_async_" in instruction.name
+        order.access(group.rows, () if other else (VALUES if value else WRITES,))
         codes = code_of(rows + order.first, order.clock[rows])
         stored = None
         if words is not None:
