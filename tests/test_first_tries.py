@@ -28,6 +28,7 @@ TRIES = [
     (["descriptor", "H100", "wgmma.m64n128k16.f32.bf16.bf16", "--stride", "1024"], 0, ("dimension byte offset",)),
     (["descriptor", "H100", "wgmma.m64n128k16.f32.bf16.bf16"], 0, ("--stride gives the bytes", "it is 1024")),
     (["draw", "MI300X", BOTH[0], "-D", "--width", "60"], 0, ("takes 110 characters in a line, not 60",)),
+    (["-a", "RTX 6090", "-L"], 2, ("unknown architecture 'RTX 6090'. Did you mean",)),
     (["-a", "TPU v5", "-L"], 2, ("NVIDIA sm_100, sm_103", "coverage.html")),
 ]  # fmt: skip
 

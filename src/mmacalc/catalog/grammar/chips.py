@@ -72,7 +72,7 @@ def meaning(text: str, known: Mapping[str, str]) -> Meaning | None:
         for name, words in phrases.items()
         if not set(given).isdisjoint(words) and all(any(_fits(word, known) for known in words) for word in given)
     ]
-    if not around:
+    if not any(all(_any_of(word, phrases[name]) for word in given) for name in around):
         return None
     _one_owner(text, around, known)
     return Meaning(around[0], True)
@@ -119,6 +119,12 @@ def _is_digit_of(place: str, letter: str) -> bool:
 
 def _any_fits(words: Iterable[str], pattern: str) -> bool:
     return any(_fits(word, pattern) for word in words)
+
+
+def _any_of(word: str, patterns: Iterable[str]) -> bool:
+    """Whether a word is one of a name that has more; what any number fits says nothing without the others ("rtx pro ****"
+    of "RTX 6090")."""
+    return any(_fits(word, pattern) for pattern in patterns if pattern.strip("*"))
 
 
 def _is_series(name: str) -> bool:
