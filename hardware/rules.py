@@ -108,7 +108,11 @@ def codes_of(inst, kind, trial):
             continue
         size = int(np.prod(shape))
         random = np.random.PCG64([seed(inst.name), KINDS.index(kind), trial, place]).random_raw(size)
-        codes = _metadata(random) if name == "K" else _floats(execution.formats[name], name, kind, random)
+        codes = (
+            _metadata(random, execution.sparsity)
+            if name == "K"
+            else _floats(execution.formats[name], name, kind, random)
+        )
         found[name] = codes.reshape(shape)
     if kind == "cancelling":  # the products of each two k cancel but for the lowest bits
         sign = 1 << (execution.formats["A"].bits - 1)
@@ -116,8 +120,10 @@ def codes_of(inst, kind, trial):
     return found
 
 
-def _metadata(random):
-    """Positions of two of four values, in order, for each group."""
+def _metadata(random, sparsity):
+    """Positions of two of four values, in order, for each group; of tf32 of one of two."""
+    if sparsity.period == 2:
+        return (random >> np.uint64(33) & np.uint64(1)).astype(np.uint8)
     pairs = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]], np.uint8)
     return pairs[(random[::2] >> np.uint64(33)) % 6].ravel()
 
@@ -185,6 +191,8 @@ def memory_image(inst, name, codes):
     execution = execution_of(inst)
     if name in ("K", "SA", "SB"):
         place = execution.places(name)
+        if name == "K" and execution.sparsity.period == 2:  # 0b0100 names the first of two, 0b1110 the second (PTX ISA)
+            codes = np.stack([2 * codes, 2 * codes + 1], axis=-1).reshape(*codes.shape[:-1], -1)
         file = np.zeros((place.registers, place.lanes), np.uint32)
         scatter(file, codes, place)
         return np.ascontiguousarray(file.T).tobytes()  # the registers of a lane one after another
@@ -204,8 +212,6 @@ def program(instructions):
     sources, runs, data, left_out, kept = [], [], [], [], []
     for inst in instructions:
         try:
-            if inst.sparse and inst.format("A").bits == 32:
-                raise mmacalc.Error("metadata of one value of two is not written yet")
             source = mmacalc.generate(inst)
         except mmacalc.Error as refused:
             left_out.append(f"{inst.name}: {refused}")

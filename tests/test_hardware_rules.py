@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mmacalc
+from mmacalc.emulator.registers import gather
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "hardware"))
 
@@ -70,6 +71,30 @@ def test_kernels_read_the_inputs_where_the_program_puts_them():
         report = mmacalc.launch(kernels[name], 1, int(threads), *given)
         assert report.findings == ()
         assert (memory["D"].view(expected.dtype) == expected.ravel()).all(), inst.name
+
+
+@pytest.mark.parametrize("shape", ["m16n8k8", "m16n8k16"])
+def test_metadata_of_one_value_of_two_is_written_as_the_instruction_reads_it(shape):
+    """The word that the program reads, in the registers of every lane; A, B and C as `multiply_bits` takes them."""
+    inst = mmacalc.instruction("sm_90a", f"mma.sp.sync.aligned.{shape}.row.col.f32.tf32.tf32.f32")
+    execution = rules.execution_of(inst)
+    for kind in ("near", "wide"):
+        codes = rules.codes_of(inst, kind, 0)
+        assert set(np.unique(codes["K"])) == {0, 1}
+        files = {}
+        for name, values in codes.items():
+            place = execution.places(name)
+            words = np.frombuffer(rules.memory_image(inst, name, values), np.uint32)
+            files[name] = words.reshape(place.lanes, -1).T.copy() if name == "K" else None
+            if name != "K":
+                files[name] = np.zeros((place.registers, place.lanes), np.uint32)
+                rules.scatter(files[name], values, place)
+        d = inst.execute(files["A"], files["B"], files["C"], index=files["K"])
+        found = gather(d, execution.places("D"))
+        wanted = rules.by_rule(inst, inst.numerics.model, inst.numerics.parameters, codes)
+        np.testing.assert_array_equal(found, wanted)
+    source, _, kept, left_out = rules.program([inst])
+    assert (kept, left_out, inst.name in source) == ([inst], [], True)
 
 
 def test_results_of_another_version_or_target_are_refused():
