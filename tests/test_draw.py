@@ -17,9 +17,8 @@ from mmacalc.cli import answer
 from mmacalc.drawing import draw_instruction, draw_operand
 from mmacalc.drawing.matrix import matrix
 from mmacalc.drawing.picture import SPACE
-from mmacalc.drawing.plan import plan
+from mmacalc.drawing.plan import plan, strips
 from mmacalc.drawing.scene import Box, Label
-from mmacalc.drawing.strips import strips
 from mmacalc.drawing.terminal import CONTINUED
 from samples import sampled
 

@@ -121,7 +121,7 @@ def test_an_import_by_name_of_a_higher_layer_is_found(text):
         ("mmacalc.model.operand", False, "import_module('mmacalc.formats')"),
         ("mmacalc.families", True, "import_module(f'.{name}', __name__)"),
         ("mmacalc.catalog", True, "import_module(f'{__name__}.{name}')"),
-        ("mmacalc.drawing.svg", False, "'mmacalc.catalog'"),
+        ("mmacalc.drawing.scene", False, "'mmacalc.catalog'"),
     ],
 )
 def test_an_import_by_name_of_the_own_layer_or_a_lower_one_is_fine(module, is_package, text):

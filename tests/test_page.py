@@ -12,8 +12,7 @@ import mmacalc
 from browser import Opened
 from mmacalc.catalog import architectures
 from mmacalc.cli import answer
-from mmacalc.drawing.matrix import matrix
-from mmacalc.drawing.places import slot_text
+from mmacalc.drawing.matrix import matrix, slot_text
 from mmacalc.spelling import element_text, lanes_of
 from samples import sampled
 

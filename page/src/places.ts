@@ -1,4 +1,4 @@
-/** Places and elements in words: src/mmacalc/drawing/places.py. */
+/** Places and elements in words: src/mmacalc/drawing/matrix.py. */
 
 import type { Registers } from "./data.ts";
 import type { Location } from "./placement.ts";

@@ -1,4 +1,4 @@
-/** The strips at the edges of a picture, which are the whole layout: src/mmacalc/drawing/strips.py. */
+/** The strips at the edges of a picture, which are the whole layout: src/mmacalc/drawing/plan.py. */
 
 import { bitsText, registerText } from "./places.ts";
 import { digit, type Axis, type Matrix } from "./picture.ts";

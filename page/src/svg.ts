@@ -1,4 +1,4 @@
-/** A scene as SVG, to the byte what src/mmacalc/drawing/svg.py writes. */
+/** A scene as SVG, to the byte what src/mmacalc/drawing/scene.py writes. */
 
 import type { Scene, Shape } from "./scene.ts";
 

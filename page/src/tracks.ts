@@ -1,4 +1,4 @@
-/** One axis laid out along a side of a picture: src/mmacalc/drawing/tracks.py. */
+/** One axis laid out along a side of a picture: src/mmacalc/drawing/plan.py. */
 
 import type { Axis } from "./picture.ts";
 

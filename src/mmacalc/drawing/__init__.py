@@ -15,9 +15,9 @@ from ..base.checks import arguments_checked, whole
 from ..base.errors import Error
 from ..base.files import write
 from ..base.records import cached_property
-from . import svg, terminal
 from .matrix import matrix
 from .picture import Look, instruction_scene, operand_scene, registers_scene
+from .scene import html, png, svg
 from .scene import style as style_named
 
 if TYPE_CHECKING:
@@ -55,12 +55,12 @@ class Drawing:
     @cached_property
     def svg(self) -> str:
         """The picture as an SVG document."""
-        return svg.svg(self.scene)
+        return svg(self.scene)
 
     @property
     def html(self) -> str:
         """The picture as a fragment of HTML, without script."""
-        return svg.html(self.scene)
+        return html(self.scene)
 
     @property
     def png(self) -> bytes:
@@ -69,7 +69,7 @@ class Drawing:
         Raises:
             Error: resvg-py is missing (the message says how it is installed), or there is no font to write with.
         """
-        return svg.png(self.scene)
+        return png(self.scene)
 
     @arguments_checked
     def text(self, *, colour: bool = False, width: int = 100) -> str:
@@ -79,6 +79,8 @@ class Drawing:
             colour: whether to colour it, with 24-bit escape sequences; width: characters in a line that the picture
                 should take at most. It takes more where its cells would be less than a character.
         """
+        from . import terminal
+
         made = terminal.registers if self._registers else terminal.matrix
         parts = [made(each, self._look, colour, width) for each in self._matrices.values()]
         return "\n".join(parts)

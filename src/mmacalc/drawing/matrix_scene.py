@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from .places import bits_text, slot_text, with_sign
-from .plan import BLOCK_TEXT, LANE_TEXT, SMALLEST_TEXT, STRIP_TEXT, titles
+from .matrix import bits_text, slot_text, with_sign
+from .plan import BLOCK_TEXT, CELL_GAP, LANE_TEXT, SMALLEST_TEXT, STRIP_TEXT, Cell, spaced, titles
 from .scene import Box, Label, Line, baseline, text_width
-from .tracks import CELL_GAP, Cell, spaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .matrix import ColourOf
-    from .plan import Plan
+    from .matrix import Colour, ColourOf
+    from .plan import Plan, Strip, Track
     from .scene import Style
-    from .strips import Strip
-    from .tracks import Track
 
     Shape = Box | Line | Label
 
@@ -57,6 +54,8 @@ class _Painter:
         self.layers, self.plan, self.style, self.colour_of = layers, plan, style, colour_of
         self.matrix = plan.matrix
         self.x, self.y = x, y
+        self.by_colour: dict[Colour, str] = {}
+        self.fills: dict[tuple[int, int], str] = {}  # of the cells of the block that is painted, by row and column
         self.lane_text, self.all_copies = self._lane_text()
         self.marked_lanes = {lane for mark in plan.marks for lane in self.matrix.found_in(*mark)}
 
@@ -79,9 +78,12 @@ class _Painter:
     # --- cells, tiles and marks ---
 
     def _block(self, block: int, left: float, top: float) -> None:
+        columns = self.plan.columns.cells
+        self.fills = {}
         for row in self.plan.rows.cells:
-            for column in self.plan.columns.cells:
-                fill = self._fill(block, row.first, column.first)
+            colours = self.colour_of.along(block, row.first, [column.first for column in columns])
+            for column, colour in zip(columns, colours):
+                fill = self.fills[row.first, column.first] = self._fill(colour)
                 box = Box(left + column.start, top + row.start, column.size, row.size, fill)
                 self.layers.fills.append(box)
                 if self.plan.labels:
@@ -90,8 +92,10 @@ class _Painter:
             for column in self.plan.columns.tiles:
                 self._tile(block, row, column, left, top)
 
-    def _fill(self, block: int, row: int, column: int) -> str:
-        return self.style.fill(self.colour_of(block, row, column))
+    def _fill(self, colour: Colour) -> str:
+        if colour not in self.by_colour:
+            self.by_colour[colour] = self.style.fill(colour)
+        return self.by_colour[colour]
 
     def _tile(self, block: int, row: Cell, column: Cell, left: float, top: float) -> None:
         x, y = left + column.start, top + row.start
@@ -102,7 +106,7 @@ class _Painter:
         if self.lane_text and not self.plan.labels and not any(written):
             text = self._lanes(block, row.first, column.first)
             middle_x, middle_y = x + column.size / 2, y + row.size / 2
-            self._ground(block, row, column, (left, top), (middle_x, middle_y), text)
+            self._ground(row, column, (left, top), (middle_x, middle_y), text)
             at = baseline(middle_y, self.lane_text)
             self._text(middle_x, at, text, self.lane_text, self.style.ink, "middle", "bold")
         if self.marked_lanes & {*self.matrix.found_in(block, row.first, column.first)}:
@@ -150,7 +154,7 @@ class _Painter:
         return 0.0, False
 
     def _ground(
-        self, block: int, row: Cell, column: Cell, corner: tuple[float, float], middle: tuple[float, float], text: str
+        self, row: Cell, column: Cell, corner: tuple[float, float], middle: tuple[float, float], text: str
     ) -> None:
         """Paint over the lines between cells where the number stands, so that none strikes it through."""
         half_width = text_width(text, self.lane_text, "bold") / 2
@@ -160,7 +164,7 @@ class _Painter:
         wide = _covered(self.plan.columns, column, middle[0] - corner[0], half_width)
         if len(high) * len(wide) == 1:
             return
-        fills = [[self._fill(block, down.first, across.first) for across in wide] for down in high]
+        fills = [[self.fills[down.first, across.first] for across in wide] for down in high]
         if len({fill for line in fills for fill in line}) == 1:
             high, wide = [_joined(high)], [_joined(wide)]
         for line, down in zip(fills, high):
@@ -217,10 +221,10 @@ class _Painter:
 
     def _strip_fill(self, strip: Strip, value: int) -> str:
         if strip.kind == "digit":
-            return self.style.fill(self.matrix.digit_colour(strip.head, value))
+            return self._fill(self.matrix.digit_colour(strip.head, value))
         if strip.kind != "lane" or not self._lane_colours:
             return self.style.strip
-        return self.style.fill(self.matrix.by_lane[value + self.matrix.base[0]])
+        return self._fill(self.matrix.by_lane[value + self.matrix.base[0]])
 
     def _heads(self) -> None:
         plan, style = self.plan, self.style

@@ -5,21 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..spelling import element_text, lanes_of, register_text, spelling_of
-from .matrix import Colour, ColourOf
+from .matrix import Colour, ColourOf, bits_text, held_text, operand_title, slot_text
 from .matrix_scene import Layers, draw_matrix
-from .places import bits_text, held_text, operand_title, slot_text
-from .plan import BLOCK_GAP, BLOCK_TITLE, Grid, plan, with_pitches
+from .plan import BLOCK_GAP, BLOCK_TITLE, Grid, notes, plan, segments, with_pitches
 from .scene import Box, Label, Scene, baseline, text_width
-from .strips import notes
-from .tracks import segments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..model import Instruction
     from .matrix import Matrix
+    from .plan import Track
     from .scene import Style
-    from .tracks import Track
 
     Elements = frozenset[tuple[int, int, int]]
     from ..model import Location

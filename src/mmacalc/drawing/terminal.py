@@ -11,18 +11,16 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from ..spelling import register_text
+from .matrix import bits_text, held_text
 from .picture import answers, folded, operand_heading, pattern_text
-from .places import bits_text, held_text
-from .strips import block_title, notes, strips
-from .tracks import Cell, segments, spaced, track
+from .plan import Cell, block_title, notes, segments, spaced, strips, track
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from .matrix import Axis, Colour, Matrix
     from .picture import Look
-    from .strips import Strip
-    from .tracks import Track
+    from .plan import Strip, Track
 
 __all__ = ["matrix", "registers"]
 

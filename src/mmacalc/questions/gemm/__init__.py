@@ -228,7 +228,7 @@ def _against(options: Options) -> Reply:
         k_order=_order(options.k_order),
     )  # fmt: skip
     if options.plot is not None:
-        from ...drawing.svg import svg
+        from ...drawing.scene import svg
 
         if not options.plot.endswith(".svg"):
             raise Error(f"--plot {options.plot}: the plot is written as .svg")

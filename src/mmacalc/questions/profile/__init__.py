@@ -62,7 +62,7 @@ def draw(found: tuple[Profile, ...], path: str) -> None:
         Error: another ending; the file cannot be written.
     """
     from ...base.files import write
-    from ...drawing.svg import svg
+    from ...drawing.scene import svg
     from .plot import plot
 
     if not path.endswith(".svg"):
