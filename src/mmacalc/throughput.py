@@ -218,11 +218,13 @@ def _products(
     Those whose shape is a parameter (tcgen05) once for each shape that can be best for a product of `shape`, M and N;
     once for their largest without it.
     """
-    for name in entry(architecture).tensor_memory_names:
-        tcgen05 = entry(architecture).instruction(name)
+    known = entry(architecture)
+    for name in known.tensor_memory_names:
+        tcgen05 = known.instruction(name)
         if isinstance(tcgen05, TensorMemoryInstruction) and tcgen05.formats and not tcgen05.sparse:
             yield from ((shaped, {}) for shaped in _shaped(tcgen05, wanted, shape))
-    for inst in entry(architecture).instructions():
+    accepted = wanted | {INTEGERS[name] for name in wanted if name in INTEGERS}
+    for inst in known.taking(accepted):
         if {"A", "B", "D"} <= set(inst.operands) and not inst.sparse:
             for fields in _choices(inst, wanted):
                 yield inst, fields

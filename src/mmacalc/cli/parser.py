@@ -99,10 +99,11 @@ class Parser(argparse.ArgumentParser):
     def add(self, options: Iterable[Option]) -> None:
         """The options of a command."""
         groups: dict[str, Any] = {"": self}
+        unlisted = set() if self.commands_first else {each.name for each in filter(is_modifier, options)}
         for each in options:
             if each.alone not in groups:
                 groups[each.alone] = self.add_mutually_exclusive_group()
-            shown = each.help if self.commands_first or not is_modifier(each) else argparse.SUPPRESS
+            shown = argparse.SUPPRESS if each.name in unlisted else each.help
             self._modifiers |= {*each.spellings} if shown != each.help else set()
             groups[each.alone].add_argument(*(each.spellings or (each.name,)), **_settings(each), help=shown)
             if each.hidden:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..base.checks import argument_class, arguments_checked, require_int
 from ..base.errors import Error, did_you_mean
 from ..base.records import Cache, Record, cached_property, json_keys
-from ..formats import CHOICES, chosen, named
+from ..formats import CHOICES, FORMATS, chosen, named
 from .actions import Actions
 from .architecture import PROVENANCES, Architecture
 from .operand import Operand
@@ -175,7 +175,8 @@ class Instruction(Record, Actions):
         if self.stated_provenance not in PROVENANCES:
             yield f"provenance '{self.stated_provenance}' is not one of: {', '.join(PROVENANCES)}"
         for name in self.formats.values():
-            named(CHOICES.get(name, (name,))[0])
+            if name not in FORMATS and name not in CHOICES:
+                yield f"the format '{name}' is called '{named(name).name}' here"
         known = (*self.architecture.family.features, "sparse", "scale")
         for word in self.features:
             if word not in known:
@@ -270,7 +271,7 @@ class Instruction(Record, Actions):
             if not 0 <= value < len(CHOICES[name]):
                 self.check_modifiers(None, {field: value})
             name = CHOICES[name][value]
-        return named(name)
+        return FORMATS[name]
 
     @property
     def choices(self) -> dict[str, str]:

@@ -162,7 +162,6 @@ class Entry:
         key = self.canonical(name)
         if key is None or key not in self._instructions:
             if key is None:
-
                 if found := instruction_of_shape(self, name):
                     return found
                 if (alone := name_alone(name, self.architecture.name)) != name:
@@ -193,6 +192,17 @@ class Entry:
             if is_shape(name) or (clear := clear_name(self, name)) is None:
                 raise
             return self.instruction(clear)
+
+    def taking(self, formats: set[str]) -> tuple[Instruction, ...]:
+        """Every instruction whose A and B may have one of some formats; others too, where no line says it."""
+        return self.instructions(lambda name: self._may_take(name, formats))
+
+    def _may_take(self, name: str, formats: set[str]) -> bool:
+        line = self._lines.get(name)
+        if line is None:
+            return True
+        stated = {**line.described(self.architecture).formats, **line.more.get("formats", {})}
+        return all(not formats.isdisjoint(CHOICES.get(stated[operand], (stated[operand],))) for operand in "AB")
 
     def instructions(self, wanted: Callable[[str], bool] | None = None) -> tuple[Instruction, ...]:
         """Every instruction, in catalog order; those alone whose name is wanted, where that is given."""
@@ -239,6 +249,7 @@ class Line:
             cycles, narrow = cycles[place], narrow[place] if narrow else None
         self.cycles, self.narrow_cycles = cycles, narrow
         self.features: list[str] = fields[4].split() if len(fields) == 5 else []
+        self._described: Description | None = None
 
     @staticmethod
     def _split(line: tuple[Any, ...]) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
@@ -271,13 +282,22 @@ class Line:
                 hint = did_you_mean(name, described.formats.values())
                 raise Error(f"{self.where}: formats say {operand} {name}; the name says {stated}.{hint}")
 
+    def described(self, architecture: Architecture) -> Description:
+        """What the name of this line means.
+
+        Raises:
+            Error: the name does not follow the grammar.
+        """
+        if self._described is None:
+            try:
+                self._described = describe(self.name, architecture.format_names)
+            except Error as problem:
+                raise Error(f"{self.where}: {problem}") from None
+        return self._described
+
     def instruction(self, architecture: Architecture, aliases: tuple[str, ...]) -> Instruction:
         """The instruction of this line, whose shape, formats and features its name implies."""
-        try:
-            described = describe(self.name, architecture.format_names)
-        except Error as problem:
-            raise Error(f"{self.where}: {problem}") from None
-        more = self.more
+        described, more = self.described(architecture), self.more
         self._check_formats(described)
         formats = {**described.formats, **more.get("formats", {})}
         if described.block_size:
