@@ -15,10 +15,9 @@ from tests.test_arithmetic_measured import FOLDER, INPUTS
 
 import mmacalc
 import recorded
-from mmacalc.arithmetic.aligned import _sum, toward_zero
 from mmacalc.arithmetic.codecs import decode as decoded
 from mmacalc.arithmetic.codecs import decode_powers, encode, on_grid, round_to_format
-from mmacalc.arithmetic.models import MODELS, Numbers, numbers
+from mmacalc.arithmetic.models import MODELS, Numbers, _sum, numbers, toward_zero
 from mmacalc.arithmetic.tables import HARDWARE, OTHERS, SAME_UNIT, TABLES
 from mmacalc.formats import FORMATS
 

@@ -14,7 +14,7 @@ from tests import exact_models
 
 import mmacalc
 from mmacalc import Error
-from mmacalc.arithmetic.stepwise import _rounded_without_tiny
+from mmacalc.arithmetic.models import _rounded_without_tiny
 
 
 def fmopa_h(a, b, c):

@@ -19,11 +19,8 @@ from .base.checks import arguments_checked
 from .base.errors import Error
 from .base.records import TupleRecord, json_keys
 from .catalog import entry
-from .catalog.grammar import sass
-from .families.tensor_memory import LANES, allowed_shapes, slot_bits, types_of
 from .formats import CHOICES, FORMATS, formats_named, named, scaling
 from .model import Product
-from .model.tensor_memory import TensorMemoryInstruction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +29,7 @@ if TYPE_CHECKING:
 
     from .formats import Format
     from .model import Architecture, Instruction, Product
+    from .model.tensor_memory import TensorMemoryInstruction
 
 MATRIX_UNITS = 4
 """Matrix units of one compute unit, workgroup processor or SM (AMD's tool: "FLOPs/CU/cycle" is four times one's)."""
@@ -134,7 +132,11 @@ def dense_rate(inst: Instruction, product: Product | None = None) -> int | None:
     key = _rated(inst).get(inst.formats.get("A", ""))
     if inst.sparse or key is None or (through and through not in inst.features and key != "f64"):
         return None
-    native = inst.in_tensor_memory or sass.sass_of(inst, architecture.name)[1].startswith("native")
+    native = inst.in_tensor_memory
+    if not native:
+        from .catalog.grammar.sass import sass_of
+
+        native = sass_of(inst, architecture.name)[1].startswith("native")
     rates = {**architecture.fma_per_clock, **(product.fma_per_clock if product else {})}
     rate = rates.get(f"{key}.k{inst.k}", rates.get(f"{key}.{inst.formats['D']}", rates.get(key)))
     return rate if native and rate and _memory_keeps_up(inst, rate) else None
@@ -146,8 +148,10 @@ def _memory_keeps_up(inst: Instruction, rate: int) -> bool:
     if "wgmma" not in inst.features and not inst.in_tensor_memory:
         return True
     rows, ctas, bits = inst.m, _ctas(inst), inst.format("A").bits
-    if isinstance(inst, TensorMemoryInstruction):
-        if inst.m != LANES * ctas or inst.form.ws:
+    if tcgen05 := _in_tensor_memory(inst):
+        from .families.tensor_memory import LANES, slot_bits
+
+        if inst.m != LANES * ctas or tcgen05.form.ws:
             return False
         rows, bits = LANES, slot_bits(inst.kind, bits)
     cycles = inst.flops // 2 // ctas // rate
@@ -172,7 +176,13 @@ def matrix_units_used(inst: Instruction) -> int:
 
 
 def _ctas(inst: Instruction) -> int:
-    return inst.form.cta_group if isinstance(inst, TensorMemoryInstruction) else 1
+    tcgen05 = _in_tensor_memory(inst)
+    return tcgen05.form.cta_group if tcgen05 else 1
+
+
+def _in_tensor_memory(inst: Any) -> TensorMemoryInstruction | None:
+    """An instruction of tcgen05 as that; None of others."""
+    return inst if inst.in_tensor_memory else None
 
 
 def duration(inst: Instruction, fields: Mapping[str, int], product: Product | None) -> int | None:
@@ -220,8 +230,8 @@ def _products(
     """
     known = entry(architecture)
     for name in known.tensor_memory_names:
-        tcgen05 = known.instruction(name)
-        if isinstance(tcgen05, TensorMemoryInstruction) and tcgen05.formats and not tcgen05.sparse:
+        tcgen05 = _in_tensor_memory(known.instruction(name))
+        if tcgen05 and tcgen05.formats and not tcgen05.sparse:
             yield from ((shaped, {}) for shaped in _shaped(tcgen05, wanted, shape))
     accepted = wanted | {INTEGERS[name] for name in wanted if name in INTEGERS}
     for inst in known.taking(accepted):
@@ -233,6 +243,8 @@ def _products(
 def _shaped(
     inst: TensorMemoryInstruction, wanted: set[str], shape: tuple[int, int] | None
 ) -> Iterator[TensorMemoryInstruction]:
+    from .families.tensor_memory import allowed_shapes, types_of
+
     rows, columns = allowed_shapes(inst.form)
     if shape is None:
         rows, columns = rows[-1:], columns[-1:]

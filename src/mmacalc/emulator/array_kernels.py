@@ -22,6 +22,8 @@ from .array_parts import (
     as_type,
     bits_as,
     cut,
+    dot2_ones_complement,
+    dot4_floored,
     exponents,
     fields,
     inverse,
@@ -33,7 +35,6 @@ from .array_parts import (
     product,
     to_odd,
 )
-from .array_rdna import dot2_ones_complement, dot4_floored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ EXPONENT_BITS = 0x7FF0 << 48
 
 
 def aligned_truncated(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
-    """See `mmacalc.arithmetic.aligned.aligned_truncated`."""
+    """See `mmacalc.arithmetic.models.aligned_truncated`."""
     group, fraction, lowest = given["group"], given["fraction"], given["lowest"]
     xp = namespace(c)
     d, bad, products = 1 * c, c != c, CutSums(a, b, c)
@@ -96,7 +97,7 @@ def _alignment(of_products: Array, c: Array, lowest: int, bad: Array) -> Array:
 
 
 def two_stage_floored(a: Operand, b: Operand, c: Array, given: dict[str, int], halves: int = 1) -> tuple[Array, Flags]:
-    """See `mmacalc.arithmetic.floored.two_stage_floored`."""
+    """See `mmacalc.arithmetic.models.two_stage_floored`."""
     group, fraction = given["group"], given["fraction"]
     xp = namespace(c)
     d, bad, products = 1 * c, c != c, CutSums(a, b, c)
@@ -179,7 +180,7 @@ def _with_far_c(total: Array, top_p: Array, c: Array, given: dict[str, int]) -> 
 
 
 def two_stage_floored_even_odd(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
-    """See `mmacalc.arithmetic.floored.two_stage_floored_even_odd`."""
+    """See `mmacalc.arithmetic.models.two_stage_floored_even_odd`."""
     return two_stage_floored(a, b, c, given, halves=2)
 
 
@@ -187,7 +188,7 @@ def two_stage_floored_even_odd(a: Operand, b: Operand, c: Array, given: dict[str
 
 
 def pairwise_f32(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
-    """See `mmacalc.arithmetic.stepwise.pairwise_f32`. The inputs are flushed already; minus zeros are flagged, as in
+    """See `mmacalc.arithmetic.models.pairwise_f32`. The inputs are flushed already; minus zeros are flagged, as in
     core.c."""
     xp = namespace(c)
 
@@ -206,7 +207,7 @@ def pairwise_f32(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tup
 
 
 def fma_chain(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
-    """See `mmacalc.arithmetic.stepwise.fma_chain`: f32. A product is exact in float64."""
+    """See `mmacalc.arithmetic.models.fma_chain`: f32. A product is exact in float64."""
     d, bad = 1 * c, _minus_zero(c) | (c != c)
     products, one = Products(a.values, b.values, "float64"), as_type(c, "float64")
     for k in range(a.values.shape[1]):
@@ -244,7 +245,7 @@ def _plus(exact: Array, d: Array, bad: Flags) -> Array:
 
 
 def exact(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
-    """See `mmacalc.arithmetic.stepwise.exact`.
+    """See `mmacalc.arithmetic.models.exact`.
 
     A product of matrices in float64 (BLAS) is exact, in any order of addition, where the bits of all terms lie within
     53; that follows from the range of the exponents of the row and of the column.
@@ -299,7 +300,7 @@ def _spread(operand: Operand, axis: int, group: int) -> Array:
 def block_scaled_fp4(
     a: Operand, b: Operand, c: Array, given: dict[str, int], scales: tuple[Operand, Operand]
 ) -> tuple[Array, Flags]:
-    """See `mmacalc.arithmetic.aligned.block_scaled_fp4`."""
+    """See `mmacalc.arithmetic.models.block_scaled_fp4`."""
     group, fraction, lowest = given["group"], given["fraction"], given["lowest"]
     d, bad = c.copy(), np.zeros(c.shape, bool)
     size_a, size_b = np.abs(a.values), np.abs(b.values)
@@ -359,7 +360,7 @@ OF_PRODUCTS, OF_D = 2.0**-75, 2.0**-103  # the parts of the largest |a b| and of
 
 
 def fma_chain_f64(a: Operand, b: Operand, c: Array, given: dict[str, int]) -> tuple[Array, Flags]:
-    """See `mmacalc.arithmetic.stepwise.fma_chain`: f64."""
+    """See `mmacalc.arithmetic.models.fma_chain`: f64."""
     d, bad = np.empty_like(c), (c == 0) & np.signbit(c)  # a product of matrices has lost the sign of its zeros
     for first in range(0, c.shape[1], COLUMNS):
         columns = slice(first, first + COLUMNS)

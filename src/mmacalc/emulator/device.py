@@ -16,7 +16,6 @@ import numpy as np
 from ..arithmetic.codecs import encode
 from ..formats import NUMPY_NAMES
 from . import fast
-from .array_kernels import KERNELS, ON_DEVICES, PREPARED
 from .arrays import checked
 
 TYPE_CHECKING = False
@@ -50,6 +49,8 @@ def product(plan: Plan, given: Mapping[str, Any]) -> Any | None:
         return None
     if plan.cuts.tiles or plan.result != plan.execution.formats["D"]:
         return None
+    from .array_kernels import ON_DEVICES
+
     found = fast.kernel(plan.execution)
     if found is None or found.name not in ON_DEVICES or plan.execution.formats["D"].bits > 32:
         return None
@@ -160,6 +161,8 @@ class OnDevice:
 
     def chain(self, codes: dict[str, Any]) -> Any:
         """D's codes of one chain along K: of one entry."""
+        from .array_kernels import KERNELS, PREPARED
+
         torch, found = self.torch, self.found
         a, b = (self._operand(codes[name][0], name) for name in "AB")
         if size := self.execution.block_size:

@@ -18,7 +18,6 @@ from ..arithmetic.tables import OWN_NAN
 from ..base.records import TupleRecord
 from ..formats import FORMATS
 from . import core
-from .array_kernels import KERNELS, PREPARED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -251,6 +250,8 @@ def _on_numpy(
     found: Kernel, a: Operand, b: Operand, c: Array, scales: Scales | None, threads: int
 ) -> tuple[Array, Array]:
     """The same by `mmacalc.emulator.array_kernels`, entry by entry, in blocks of rows."""
+    from .array_kernels import KERNELS, PREPARED
+
     run = KERNELS[found.name]
     d, flags = np.empty_like(c), np.empty(c.shape, bool)
     rows = max(1, ELEMENTS // c.shape[-1])

@@ -16,7 +16,6 @@ from ..formats import FORMATS, formats_named
 from ..throughput import estimate
 from . import fast
 from .arrays import checked
-from .computing import by_model
 from .cuts import Cuts, cuts_of
 from .execution import Execution, execution_of
 
@@ -95,6 +94,8 @@ class OnHost:
         kernel = fast.kernel(self.execution)
         if kernel is not None:
             return fast.products(self.execution, kernel, codes, self.threads)
+        from .computing import by_model
+
         return by_model(self.execution, codes)
 
     def wide(self, codes: Array) -> Array:
