@@ -179,12 +179,12 @@ def test_the_schema_is_what_the_records_say():
 
 
 def test_every_kind_of_answer_has_a_sample():
-    declared = {query for name in ("", *commands()) for query in command(name).answers}
+    declared = {query for name in ("", *commands()) for query in command(name).every_answer()}
     assert declared == set(SCHEMA["properties"]["query"]["enum"]) == set(SAMPLES)
 
 
 def test_a_command_shows_just_the_answers_that_it_declares():
-    declared = {query for name in ("", *commands()) for query in command(name).answers}
+    declared = {query for name in ("", *commands()) for query in command(name).every_answer()}
     paths = [*(SOURCE / "questions").rglob("*.py"), *(SOURCE / "cli").glob("*.py")]
     shown = {
         node.args[1].value

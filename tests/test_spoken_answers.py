@@ -86,7 +86,7 @@ def test_every_record_that_a_command_answers_with_has_its_text():
     from schema import _alternatives, _answer_type
 
     for name in ("", *commands()):
-        for text in command(name).answers.values():
+        for text in command(name).every_answer().values():
             for kind in _alternatives(_answer_type(text)):
                 key = f"{kind.__module__}.{kind.__name__}".removeprefix("mmacalc.")
                 assert key in TEXTS or kind.__module__ == "mmacalc.cli.help", key

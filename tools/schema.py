@@ -198,7 +198,7 @@ def schema(commands: Iterable[Command], others: Mapping[str, type]) -> dict[str,
     """The schema of the answers of commands; others: records by the names of their definitions."""
     made, queries = _Schema(), dict[str, list[dict[str, Any]]]()
     for one in commands:
-        for query, text in one.answers.items():
+        for query, text in one.every_answer().items():
             queries.setdefault(query, []).extend([made.object(each) for each in _alternatives(_answer_type(text))])
     for query, parts in queries.items():
         made.defs[f"answer {query}"] = parts[0] if len(parts) == 1 else {"anyOf": parts}

@@ -95,6 +95,7 @@ class Command(Record):
         run: answers a command line.
         answers: by the name that JSON has for it, the function that writes an answer as text; the answer is its first
             parameter.
+        others: gives further answers, whose modules are imported only for them.
         older: names that it had. usage: the first line of help, where it is not made of the options.
         abbreviated: the long options that an abbreviation stands for before it stands for others.
     """
@@ -106,9 +107,14 @@ class Command(Record):
     options: tuple[Option, ...]
     run: Callable[[Options], Result]
     answers: Mapping[str, Callable[..., str]] = {}
+    others: Callable[[], Mapping[str, Callable[..., str]]] | None = None
     older: tuple[str, ...] = ()
     usage: str | None = None
     abbreviated: tuple[str, ...] = ()
+
+    def every_answer(self) -> dict[str, Callable[..., str]]:
+        """`answers` and `others`."""
+        return {**self.answers, **(self.others() if self.others else {})}
 
 
 def _name(spellings: Iterable[str]) -> str:

@@ -22,7 +22,6 @@ its target, so -a is needed only where that stands for several GPUs (gfx9-4-gene
 
 from __future__ import annotations
 
-from ..asm.objects import read, read_text
 from ..base.errors import Error, printable
 from ..base.records import Record, TupleRecord, json_keys
 from ..catalog import entry
@@ -166,6 +165,8 @@ def _lines(section: DecodedSection) -> Iterator[str]:
 
 def object_text(content: bytes, name: str, target: str | None) -> str:
     """The code of an object as text, as `lint` and `explain` take it."""
+    from ..asm.objects import read
+
     return text(disassembly(read(content, name, target), f"'{name}'", target, every=True))
 
 
@@ -187,6 +188,8 @@ def run(options: Options) -> Iterator[Reply]:
     words = options.code
     named = [names_file(word) for word in words]
     if not any(named) or (len(words) == 1 and words[0] != "-" and "*" not in words[0] and not exists(words[0])):
+        from ..asm.objects import read_text
+
         sentence = f"'{words[0]}' is not a file, hexadecimal text or assembly"
         yield _reply(read_text(" ".join(words), sentence), "the code", None, options)
         return
@@ -194,6 +197,8 @@ def run(options: Options) -> Iterator[Reply]:
         raise Error(f"'{words[named.index(False)]}' is not a file, but other arguments are: give files, or one text")
     paths = [path for path, _ in expanded(words)]
     several = len(paths) > 1
+    from ..asm.objects import read
+
     for path in paths:
         name = "<stdin>" if path == "-" else path
         try:

@@ -30,25 +30,14 @@ from ...base.records import Record, json_keys
 from ...command import Command, Reply, argument, show
 from ...command.common import JSON, TARGET
 from ...command.files import each_text, expanded, names_file
-from ...foreign import reads
-from ...foreign.dumps import is_dump, read_dump
-from ...foreign.tiled_mma import is_tiled_mma, tiled_mma
 from ...model.architecture import DOUBTFUL
 from ...spelling import element_text, transposition_note
 from ..disassemble import object_text
-from ..layout import answered
-from ..layout import text as layout_text
-from ..lint import CheckedListing
-from ..lint import text as lint_text
-from ..tile import described
-from ..tile import text as tile_text
 from .answer import CONDITION, ExplainedLine, ExplainedOperand, Explanation, cell_text
-from .triton import DumpAnswer, dump_text
-from .triton_kernel import grouped, joined, kernel_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ...command import Options
     from ...command.files import GivenText
@@ -105,6 +94,9 @@ def _text(answer: Explanation, name: str) -> str:
     lines = [f"Architecture: {title}{also}{cycles}\n"]
     lines += _paragraphs(answer.lines)
     if answer.hazards is not None and len(answer.lines) + answer.hazards.instructions > 2:
+        from ..lint import CheckedListing
+        from ..lint import text as lint_text
+
         lines.append(lint_text(CheckedListing(answer.hazards, name)))
     return "\n".join(lines)
 
@@ -307,12 +299,16 @@ def explain(text: str, arch: str | None = None) -> Explanation:
     'mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32'
     """
     from ...catalog import entry
-    from . import amd, intel, nvidia
+    from . import amd
 
     if arch is not None:
         architecture = entry(arch).architecture
         architecture.family.require("explain", architecture.title)
-    for reader in (amd.explained, nvidia.explained, intel.explained):
+    if (found := amd.explained(text, arch)) is not None:
+        return found
+    from . import intel, nvidia
+
+    for reader in (nvidia.explained, intel.explained):
         if (found := reader(text, arch)) is not None:
             return found
     if not text.strip():
@@ -342,7 +338,12 @@ def _meant(line: str) -> str:
 def run(options: Options) -> Iterator[Reply]:
     """The explanation; of several files one after another, also where one is refused; a kernel of Triton as a whole
     where both its GPU IR and its assembly are there."""
-    paths = [path for path, _ in expanded(options.text)] if all(map(names_file, options.text)) else []
+    if not all(map(names_file, options.text)):
+        yield from each_text(options, _reply, object_text)
+        return
+    from .triton_kernel import grouped, joined, kernel_text
+
+    paths = [path for path, _ in expanded(options.text)]
     kernels = grouped(paths)
     for files in kernels:
         yield show(options.json, "triton-kernel", joined(files), kernel_text)
@@ -355,22 +356,40 @@ def run(options: Options) -> Iterator[Reply]:
 
 
 def _reply(given: GivenText, options: Options) -> Reply:
-    if is_dump(given.text):
-        return show(options.json, "triton-dump", DumpAnswer(read_dump(given.text)), dump_text)
-    if is_tiled_mma(given.text):
-        return show(options.json, "tile", described(tiled_mma(given.text), given.text), tile_text)
-    if any(mark in given.text for mark in LAYOUTS) and reads(given.text):
-        return answered([given.text], None, None, options.json)
+    if "tt." in given.text or "ttg." in given.text:  # Triton's dialects
+        from ...foreign.dumps import is_dump, read_dump
+        from .triton import DumpAnswer, dump_text
+
+        if is_dump(given.text):
+            return show(options.json, "triton-dump", DumpAnswer(read_dump(given.text)), dump_text)
+    if "tiled_mma" in given.text or "TiledMMA" in given.text:
+        from ...foreign.tiled_mma import is_tiled_mma, tiled_mma
+        from ..tile import described
+        from ..tile import text as tile_text
+
+        if is_tiled_mma(given.text):
+            return show(options.json, "tile", described(tiled_mma(given.text), given.text), tile_text)
+    if any(mark in given.text for mark in LAYOUTS):
+        from ...foreign import reads
+        from ..layout import answered
+
+        if reads(given.text):
+            return answered([given.text], None, None, options.json)
     found = explain(given.text, options.architecture and options.architecture.partition(":")[0])
     return show(options.json, "explain", ExplainedText(found, given.name, given.several), text)
+
+
+def _other_answers() -> dict[str, Callable[..., str]]:
+    from ..layout import text as layout_text
+    from ..tile import text as tile_text
+    from .triton import dump_text
+    from .triton_kernel import kernel_text
+
+    return {"layout": layout_text, "tile": tile_text, "triton-dump": dump_text, "triton-kernel": kernel_text}
 
 
 COMMAND = Command(
     "explain", "explain a line or a listing of assembly, PTX or SASS: what its matrix instructions do", "look", __doc__,
     (TARGET, JSON, argument("text", "paths of files, - for standard input; or one or more lines", nargs="+")),
-    run,
-    {
-        "explain": text, "layout": layout_text, "triton-dump": dump_text, "triton-kernel": kernel_text,
-        "tile": tile_text,
-    },
+    run, {"explain": text}, _other_answers,
 )  # fmt: skip

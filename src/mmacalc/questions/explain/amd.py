@@ -17,7 +17,6 @@ from ...asm.written import modifier_default, modifier_value
 from ...base.errors import Error, did_you_mean
 from ...base.records import TupleRecord
 from ...catalog import architectures, entry
-from ...compiler.c_text import strings, without_comments
 from ...hazards.lint import lint
 from ...hazards.register_use import is_matrix
 from .amd_operands import (
@@ -30,7 +29,6 @@ from .amd_operands import (
     written_operands,
 )
 from .answer import ExplainedLine, ExplainedOperand, Explanation, explained_once
-from .builtins import builtin_calls, builtin_line, builtin_names, has_builtin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +49,7 @@ _PLACEHOLDER = re.compile(r"[%$]")
 def explained(text: str, arch: str | None) -> Explanation | None:
     """The explanation of AMD's assembly and clang's builtins; None if the text has no such matrix instruction."""
     statements = [one for one in read_listing(text).statements if is_matrix(one.mnemonic) or owners(one.mnemonic)]
-    calls = builtin_calls(text)
+    calls = _calls(text)
     if calls or not statements:  # C++: assembly is in strings
         whole = {one.number for one in statements}
         statements += [one for one in _inline(text) if one.number not in whole]
@@ -70,19 +68,30 @@ def explained(text: str, arch: str | None) -> Explanation | None:
     )
 
 
+def _calls(text: str) -> list[Call]:
+    """The calls of builtins and of intrinsics, whose names all have the target's."""
+    if "amdgcn" not in text:
+        return []
+    from .builtins import builtin_calls
+
+    return builtin_calls(text)
+
+
 def _lines(
     statements: Iterable[Statement], calls: Iterable[Call], where: str, also: tuple[str, ...] = ()
 ) -> list[ExplainedLine]:
     """The explanations of statements and of calls."""
-    return [
-        *explained_once(
-            statements, _alike, lambda one: one.number, _line, where, also, lambda one: (one.text, "AMD assembly")
-        ),
-        *explained_once(
+    lines = explained_once(
+        statements, _alike, lambda one: one.number, _line, where, also, lambda one: (one.text, "AMD assembly")
+    )
+    if calls:
+        from .builtins import builtin_line
+
+        lines += explained_once(
             calls, lambda call: call[1:], lambda call: call.number, builtin_line, where, also,
             lambda call: (call.text, "builtin"),
-        ),
-    ]  # fmt: skip
+        )  # fmt: skip
+    return lines
 
 
 def _alike(one: Statement) -> tuple[object, ...]:
@@ -93,6 +102,8 @@ def _inline(text: str) -> Iterator[Statement]:
     """The matrix instructions in strings of C++, each with the number of its line."""
     if not _MATRIX.search(text):
         return
+    from ...compiler.c_text import strings, without_comments
+
     for number, string in strings(without_comments(text)):
         for further, line in enumerate(string.split("\n")):
             for written in re.split(r"\\[nt]|;", line):
@@ -116,9 +127,12 @@ def _architecture(
     names, builtins = {one.mnemonic for one in statements}, {call.name for call in calls}
     having = {
         name: sum(entry(name).canonical(each) is not None or name in owners(each) for each in names)
-        + (sum(has_builtin(name, each) for each in builtins) if builtins else 0)
         for name in architectures()
     }
+    if builtins:
+        from .builtins import has_builtin
+
+        having = {name: count + sum(has_builtin(name, each) for each in builtins) for name, count in having.items()}
     most = max(having.values())
     if not most:
         first = statements[0].mnemonic if statements else calls[0].name
@@ -141,7 +155,11 @@ def _fit(lines: list[ExplainedLine], where: str) -> tuple[int, int, bool, bool]:
 
 def _names(name: str, calls: list[Call]) -> Iterable[str]:
     """The mnemonics of an architecture; where builtins are called, their names."""
-    return builtin_names(name) if calls else entry(name).names
+    if not calls:
+        return entry(name).names
+    from .builtins import builtin_names
+
+    return builtin_names(name)
 
 
 def _assembles(name: str) -> bool:

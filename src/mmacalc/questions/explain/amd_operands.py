@@ -9,7 +9,6 @@ from functools import cache, lru_cache
 from ...asm.reader import vector_registers
 from ...base.errors import Error
 from ...catalog import architectures, entry
-from ...memory_access.transpose_loads import TransposeLoad, transpose_loads
 from ...model.operand import negated
 from .answer import ExplainedLine, ExplainedOperand
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ...asm.reader import Statement
+    from ...memory_access.transpose_loads import TransposeLoad
     from ...model import Instruction, Operand
 
 __all__ = [
@@ -120,6 +120,8 @@ MEMORY = {"LDS": "LDS", "global": "global memory"}
 @cache
 def _loads() -> Mapping[str, Mapping[str, TransposeLoad]]:
     """The loads of every architecture, by mnemonic and architecture."""
+    from ...memory_access.transpose_loads import transpose_loads
+
     found: dict[str, dict[str, TransposeLoad]] = {}
     for arch in architectures():
         for load in transpose_loads(arch):
