@@ -555,7 +555,9 @@ def _candidate(
 def _timed(found: Candidate, where: Device, least: int) -> Candidate:
     """The three times of a candidate, as far as the clock and the bandwidth are known."""
     if found.instruction.architecture.family.has_published_rates:
-        opcodes, status = sass.sass_of(found.instruction, found.instruction.arch)
+        from .catalog.grammar.sass import sass_of
+
+        opcodes, status = sass_of(found.instruction, found.instruction.arch)
         found = found._replace(emulated_by=opcodes if status == "emulated" else "")
     memory = least / (where.memory_gb_s * 1e9) if where.memory_gb_s else None
     if found.longest is None or not where.clock_ghz or not where.units:

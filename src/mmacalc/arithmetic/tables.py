@@ -19,11 +19,13 @@ Nothing here needs NumPy, so that a page of text can show a model without loadin
 
 from __future__ import annotations
 
+import _collections_abc  # collections.abc without the package collections, which costs a query 2 ms
+
 from ..base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
 __all__ = ["ASSUMED", "HARDWARE", "INTEGERS", "OTHERS", "OWN_NAN", "SAME_UNIT", "TABLES", "TWO", "UNDECIDED", "Row"]
@@ -190,10 +192,15 @@ _M8N8K4 = _row(
     "it has no tensor-core opcode here (ptxas 13.0): ordinary fused multiply-adds, in the order of k", name="m8n8k4.",
 )  # fmt: skip
 _AMPERE_GPUS = f"{BOTH}, A100, A2, Ada, L40S"
-_AMPERE = (
-    _INTEGERS, _F64, _M8N8K4, *_aligned(HALF, 8, 24, HARDWARE, _AMPERE_GPUS, measured=8),
-    *_aligned(("tf32",), 4, 24, HARDWARE, _AMPERE_GPUS, outputs=("f32",), measured=4),
-)  # fmt: skip
+
+
+def _ampere() -> tuple[Row, ...]:
+    return (
+        _INTEGERS, _F64, _M8N8K4, *_aligned(HALF, 8, 24, HARDWARE, _AMPERE_GPUS, measured=8),
+        *_aligned(("tf32",), 4, 24, HARDWARE, _AMPERE_GPUS, outputs=("f32",), measured=4),
+    )  # fmt: skip
+
+
 _HOPPER_GPUS = f"{BOTH}, H100, H200"
 _TWO_HMMA = "ptxas 13.0 writes two HMMA of f16, the first from zero, then adds C"
 _B200_HMMA = f"{_TWO_HMMA}; of HMMA on B200 {MMA_SIM} and {KHATTAK} have a model"
@@ -204,30 +211,38 @@ _BLACKWELL_FP4 = _row(
 _TCGEN05 = (*HALF, "tf32", *FP8, *FP6_FP4)
 _TCGEN05_ALIGNED = {"group": None, "fraction": 25}
 _TCGEN05_SOURCE = f"{MMA_SIM}; of fp8, that it keeps 25 bits, also DeepGEMM's issue 176"
-_TCGEN05_LIKE_B200 = (
-    _row(("e2m1",), "block_scaled_fp4", {"group": 16, "fraction": 35, "lowest": -139}, ASSUMED,
-         f"as on B200: {MMA_SIM}", name="mxf4", kinds=("tcgen05",)),
-    *_by_result(_TCGEN05, "aligned_truncated", _TCGEN05_ALIGNED, 25, ASSUMED, f"as on B200: {MMA_SIM}",
-                kinds=("tcgen05",)),
-)  # fmt: skip
-_BLACKWELL_REST = _aligned(_TCGEN05, None, 25, ONE, MMA_SIM)
+
+
+def _tcgen05_like_b200() -> tuple[Row, ...]:
+    return (
+        _row(("e2m1",), "block_scaled_fp4", {"group": 16, "fraction": 35, "lowest": -139}, ASSUMED,
+             f"as on B200: {MMA_SIM}", name="mxf4", kinds=("tcgen05",)),
+        *_by_result(_TCGEN05, "aligned_truncated", _TCGEN05_ALIGNED, 25, ASSUMED, f"as on B200: {MMA_SIM}",
+                    kinds=("tcgen05",)),
+    )  # fmt: skip
+
+
+def _blackwell_rest() -> tuple[Row, ...]:
+    return _aligned(_TCGEN05, None, 25, ONE, MMA_SIM)
+
+
 _CUT_FP8 = {"fraction": 13}  # the adder of these generations, of which 13 bits are kept for fp8
 
-TABLES: dict[str, tuple[Row, ...]] = {
-    "cdna1": (
+_MAKERS: dict[str, Callable[[], tuple[Row, ...]]] = {
+    "cdna1": lambda: (
         _INTEGERS, _F32,
         _row(("f16",), "exact", {"group": 4}, TWO, _CDNA1_SOURCE),
         _row(("bf16",), "exact", {"group": 2}, TWO, _CDNA1_SOURCE),
         _UNPUBLISHED,
     ),
-    "cdna2": (
+    "cdna2": lambda: (
         _INTEGERS, _F64, _F32,
         _row(("bf16",), "pairwise_f32", {"group": 4, "flush": True}, TWO, _CDNA2_SOURCE, name="bf16_1k"),
         _row(("bf16",), "pairwise_f32", {"group": 2, "flush": True}, TWO, _CDNA2_SOURCE),
         _row(("f16",), "pairwise_f32", {"group": 4, "flush": True}, TWO, _CDNA2_SOURCE),
         _UNPUBLISHED,
     ),
-    "cdna3": (
+    "cdna3": lambda: (
         _INTEGERS, _F64, _F32,
         _row(HALF, "two_stage_floored", {"group": 8, **_CDNA3}, TWO, _CDNA3_SOURCE, kinds=("mfma",)),
         _row(("xf32",), "two_stage_floored", {"group": 4, **_CDNA3}, ONE,
@@ -236,15 +251,15 @@ TABLES: dict[str, tuple[Row, ...]] = {
              kinds=("mfma",)),
         _UNPUBLISHED,
     ),
-    "cdna4": (
+    "cdna4": lambda: (
         _INTEGERS, _row(("f64",), "fma_chain", {}, ASSUMED, f"as CDNA2 and CDNA3: {MMA_SIM}"),
         _row(("f32",), "fma_chain", {}, ASSUMED, f"as CDNA1 to CDNA3: {MMA_SIM}"), _UNPUBLISHED,
     ),
-    "cdna5": (
+    "cdna5": lambda: (
         _INTEGERS, _row(("f64",), "fma_chain", {}, ASSUMED, "as CDNA2 and CDNA3"),
         _row(("f32",), "fma_chain", {}, ASSUMED, "as CDNA1 to CDNA3"), _UNPUBLISHED,
     ),
-    "rdna3": (
+    "rdna3": lambda: (
         _INTEGERS,
         _row(HALF, "dot2_ones_complement", _DOT2, HARDWARE, _W7900, outputs=("f32", "bf16"), measured=16,
              undecided={"width": OTHERS[2]}),
@@ -252,25 +267,25 @@ TABLES: dict[str, tuple[Row, ...]] = {
              undecided={"width": OTHERS[2], "least exponent": OTHERS[2]}),
         _UNPUBLISHED,
     ),
-    "rdna4": (
+    "rdna4": lambda: (
         _INTEGERS, *_dot4("wmma", HARDWARE, _R9700), *_dot4("swmmac", ASSUMED, _SPARSE),
         _row(FP8, "dot4_floored", {**_DOT4, "pair": 4, "lowest": -126}, ASSUMED, _DOT4_FP8, kinds=("wmma",)),
         _row(FP8, "dot4_floored", {**_DOT4, "pair": 4, "lowest": -126}, ASSUMED,
              f"{_DOT4_FP8}, over the selected products", kinds=("swmmac",)),
         _UNPUBLISHED,
     ),
-    "volta": (*_aligned(("f16",), 4, 23, HARDWARE, f"{BOTH}, V100", measured=4),),
-    "turing": (
+    "volta": lambda: (*_aligned(("f16",), 4, 23, HARDWARE, f"{BOTH}, V100", measured=4),),
+    "turing": lambda: (
         _INTEGERS, *_aligned(("f16",), 4, 23, ONE, f"{MMA_SIM}: as Volta", name="m8n8k4."),
         *_aligned(("f16",), 8, 24, ONE, MMA_SIM),
     ),
-    "ampere": _AMPERE,
-    "ada": (
-        *_AMPERE,
+    "ampere": _ampere,
+    "ada": lambda: (
+        *_ampere(),
         *_by_result(FP8, "aligned_truncated", {"group": 16, **_CUT_FP8}, 24, HARDWARE,
                     f"{BOTH}, Ada, L40S; {MMAEMU}, RTX 4060", kept=13, measured=32),
     ),
-    "hopper": (
+    "hopper": lambda: (
         _INTEGERS, _F64, _M8N8K4, *_aligned(HALF, 16, 25, TWO, BOTH, kinds=("wgmma",)),
         *_aligned(("tf32",), 8, 25, TWO, BOTH, kinds=("wgmma",)),
         *_aligned(HALF, 16, 25, HARDWARE, _HOPPER_GPUS, measured=16),
@@ -283,39 +298,39 @@ TABLES: dict[str, tuple[Row, ...]] = {
         *_fp8_two_halves("f16", HARDWARE, f"{KHATTAK}, H100, H200", 32),
         *_fp8_two_halves("f32", TWO, f"{_TWO_HMMA}; HMMA was measured on H200; {MMAEMU} says the same"),
     ),
-    "b200": (
+    "b200": lambda: (
         _INTEGERS, _F64, _M8N8K4, _BLACKWELL_FP4,
         *_by_result(_TCGEN05, "aligned_truncated", _TCGEN05_ALIGNED, 25, ONE, _TCGEN05_SOURCE, kinds=("tcgen05",)),
         *_aligned((*HALF, "tf32"), None, 25, TWO, f"{BOTH}, B200"),
         *_fp8_two_halves("f16", TWO, f"{_B200_HMMA}, the latter also of these instructions"),
         *_fp8_two_halves("f32", TWO, f"{_B200_HMMA}; the measured outputs of these instructions fit, but so does one "
                          "sum of all products"),
-        *_BLACKWELL_REST,
+        *_blackwell_rest(),
     ),
-    "blackwell": (
-        _INTEGERS, _row(("f64",), "fma_chain", {}, ASSUMED, f"as on B200: {MMA_SIM}"), _M8N8K4, *_TCGEN05_LIKE_B200,
+    "blackwell": lambda: (
+        _INTEGERS, _row(("f64",), "fma_chain", {}, ASSUMED, f"as on B200: {MMA_SIM}"), _M8N8K4, *_tcgen05_like_b200(),
         *_fp8_two_halves("f16", ASSUMED, f"{_TWO_HMMA}, here assumed to be as on B200"),
         *_fp8_two_halves("f32", ASSUMED, f"{_TWO_HMMA}, here assumed to be as on B200"),
         *_aligned(_TCGEN05, None, 25, ASSUMED, f"as on B200: {BOTH}"),
     ),
-    "rubin": (
+    "rubin": lambda: (
         _INTEGERS, _row(("f64",), "fma_chain", {}, ASSUMED, "as on other architectures"), _M8N8K4,
         *_fp8_two_halves("f16", ASSUMED, f"{_TWO_HMMA.replace('13.0', '13.5')}, here assumed to be as on B200"),
         *_fp8_two_halves("f32", ASSUMED, f"{_TWO_HMMA.replace('13.0', '13.5')}, here assumed to be as on B200"),
         *_aligned((*HALF, "tf32"), None, 25, ASSUMED, "as on B200", kinds=("mma", "wmma")),
     ),
-    "blackwell_rtx": (
+    "blackwell_rtx": lambda: (
         _INTEGERS, _F64, _M8N8K4, _BLACKWELL_FP4, *_aligned(_TCGEN05, None, 25, ONE, MMA_SIM, name="block_scale"),
         *_aligned((*HALF, "tf32"), None, 25, TWO, f"{BOTH}, RTX PRO 6000"),
-        *_aligned(FP8, None, 25, TWO, f"{BOTH}, RTX PRO 6000"), *_BLACKWELL_REST,
+        *_aligned(FP8, None, 25, TWO, f"{BOTH}, RTX PRO 6000"), *_blackwell_rest(),
     ),
-    "amx": (
+    "amx": lambda: (
         _row(INTEGERS, "integer", {}, TWO, _SDM.format("TDPBSSD and its kin")),
         _row(("bf16",), "two_chains", {"flush_inputs": True}, TWO, _SDM.format("TDPBF16PS")),
         _row(("f16",), "two_chains", {"flush_inputs": False}, TWO, _SDM.format("TDPFP16PS")),
         _row((), "", {}, ONE, _AMX_OPEN),
     ),
-    "sme": (
+    "sme": lambda: (
         _row(INTEGERS, "integer", {}, TWO, _ARM.format("SMOPA and its kin")),
         _row(("f32",), "fma_chain", {}, TWO, _ARM.format("FMOPA (non-widening), FPMulAdd_ZA, FPCR 0")),
         _row(("f16",), "pairwise_f32", {"group": 2, "flush": False}, TWO,
@@ -323,6 +338,27 @@ TABLES: dict[str, tuple[Row, ...]] = {
         _row(("bf16",), "rounded_to_odd", {"group": 2}, TWO, _ARM.format("BFMOPA (widening), BFDotAdd, FPCR.EBF 0")),
         _row((), "", {}, ONE, "only the instructions listed in the catalog are computed here"),
     ),
-    "": (_INTEGERS, _row(("f64", "f32"), "fma_chain", {}, ASSUMED, "as on other architectures"), _UNPUBLISHED),
+    "": lambda: (_INTEGERS, _row(("f64", "f32"), "fma_chain", {}, ASSUMED, "as on other architectures"), _UNPUBLISHED),
 }  # fmt: skip
+
+
+class _Tables(_collections_abc.Mapping[str, "tuple[Row, ...]"]):
+    """Tables by name, each made when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[Row, ...]] = {}
+
+    def __getitem__(self, name: str) -> tuple[Row, ...]:
+        if name not in self._made:
+            self._made[name] = _MAKERS[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MAKERS)
+
+    def __len__(self) -> int:
+        return len(_MAKERS)
+
+
+TABLES = _Tables()
 """The tables by name; "" is for an architecture whose record names none."""

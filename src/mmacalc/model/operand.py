@@ -369,9 +369,8 @@ class Operand(Frozen):
     def _cell(self, given: Mapping[str, int]) -> tuple[int, int]:
         """The lane and register of a place that `contents` takes, which has to be there."""
         limits = self._limits("thread" in given or "value" in given)
-        here = self.title
         if unknown := [name for name in given if name not in limits]:
-            raise Error(f"a place of {here} is given by {', '.join(limits)}; got {unknown[0]}")
+            raise Error(f"a place of {self.title} is given by {', '.join(limits)}; got {unknown[0]}")
         values = {name: require_int(name, given.get(name, 0)) for name in limits}
         for name, value in values.items():
             if 0 <= value < limits[name]:
@@ -382,7 +381,7 @@ class Operand(Frozen):
                 raise Error(f"lane = {value} is outside the wave: lanes are 0 to {limits[name] - 1}")
             if name == "thread":
                 raise Error(f"thread = {value} is outside the tile: its threads are 0 to {limits[name] - 1}")
-            raise Error(f"{name} = {value} is outside {here}: it has {name}s 0 to {limits[name] - 1}")
+            raise Error(f"{name} = {value} is outside {self.title}: it has {name}s 0 to {limits[name] - 1}")
         if "thread" in values:
             return values["thread"], values["value"]
         lanes, registers = self.parts
