@@ -297,7 +297,7 @@ PRINTED = [
     ("NVIDIA GeForce RTX 5070 Ti", "sm_120a", None), ("RTX 3050", "sm_86", None), ("RTX 2050", "sm_86", "RTX 2050"),
     ("NVIDIA RTX 4000 Ada Generation", "sm_89", None), ("Quadro RTX 6000", "sm_75", None),
     ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "sm_120a", "RTX PRO 6000"),
-    ("NVIDIA B200", "sm_100a", "B200"),
+    ("NVIDIA B200", "sm_100a", "B200"), ("GRID T4-4Q", "sm_75", None), ("NVIDIA A30 MIG 1g.6gb", "sm_80", None),
     ("NVIDIA GH200 480GB", "sm_90a", "GH200"), ("sm_90", "sm_90", None), ("compute_90a", "sm_90a", "H100"),
     ("9.0a+PTX", "sm_90a", "H100"), ("90-real", "sm_90", None), ("ada", "sm_89", "L40S"),
 ]  # fmt: skip
@@ -320,6 +320,8 @@ def test_what_drivers_compilers_and_shops_print_is_an_architecture(printed, arch
         ("Tesla P100-PCIE-16GB", "tensor cores begin with Volta"),
         ("AMD Ryzen 7 7700", "unknown architecture"),
         ("AMD Radeon Graphics", "unknown architecture"),
+        ("hello a2", r"unknown architecture 'hello a2'\. Did you mean a2\?"),
+        ("some m1", r"unknown architecture 'some m1'\. Did you mean m1\?"),
         ("1234", "unknown architecture"),
         ("v", "unknown architecture"),
         ("", "unknown architecture"),

@@ -218,6 +218,17 @@ def test_a_search_of_all_architectures_finds_what_searches_of_each_do(criteria):
     assert each
 
 
+def test_very_many_are_listed_by_the_beginning_of_their_names_unless_all_are_asked_for():
+    short, every = answer(["find", "f16"]), answer(["find", "f16", "--all"])
+    groups = [line.split("  ")[0] for line in short.out.splitlines()[1:-1]]
+    assert len(groups) < 60 < 250 < len(every.out.splitlines())
+    assert {"mma.sync.aligned", "v_mfma_f32", "tcgen05.mma", "dpas"} <= {*groups}
+    names = {inst.name for inst in mmacalc.find(name="f16")}
+    assert all(any(name.startswith(group) for group in groups) for name in names)
+    assert sum(int(line.split()[1]) for line in short.out.splitlines()[1:-1]) == len(names)
+    assert max(map(len, short.out.splitlines())) <= 80
+
+
 def test_the_exact_match_is_first_and_many_are_counted():
     found = mmacalc.find(name="A100 HMMA.16816.F32")
     assert found[0].name == "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

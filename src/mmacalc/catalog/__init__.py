@@ -117,7 +117,8 @@ class Catalog:
             owners |= dict.fromkeys(entry.architecture.series, entry.architecture.name)
         found = meaning(name, {**owners, **dict.fromkeys(self._without, "no matrix instructions")})
         if found is None:
-            hint = did_you_mean(short, self._display_names, shown=self._display_names)
+            parts = [part for word in name.split() if (part := normalised(word)) in self._names]
+            hint = did_you_mean(parts[0] if parts else short, self._display_names, shown=self._display_names)
             known = "; ".join([f"{vendor} {names}" for vendor, names in self._by_vendor().items()])
             raise Error(
                 f"unknown architecture '{name}'.{hint} Known: {known}. `mmacalc architectures` lists them with their "

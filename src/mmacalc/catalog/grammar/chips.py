@@ -2,7 +2,7 @@
 
 "NVIDIA H100 80GB HBM3", "amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-", "compute_90" and "9.0a+PTX" are in no list. One
 rule reads them: a text means the known name whose words it has all, of several the one with the most words. If none has
-all its words in the text, a text means the known names that have all of its own ("RTX 6000": three generations).
+all its words in the text, a text means the known names that have all of its own ("RTX 6000": three generations). Words beside a short name (A2, T4, M1) have to be those of products.
 In a known name, `*` stands for a digit and `#` for one from 1 to 9, so that "rtx 40#0" is every GeForce of that series.
 """
 
@@ -24,6 +24,9 @@ INSIGNIFICANT = {
     "ada", "blackwell", "amdgcn", "amdhsa", "sramecc", "xnack", "workstation",
     "edition",
 }  # fmt: skip
+# Words of products that no known name has.
+COMPANIONS = {"laptop", "mobile", "tensor", "core", "grid", "quadro", "virtual", "mig", "apple", "chip", "macbook", "mac"}
+LONG = 4  # letters and digits of a name that nothing else is called by
 CAPABILITY = ("sm", "compute", "lto", "cc")
 SHORTEST = 3  # letters and digits of a text that is a part of names
 
@@ -63,6 +66,10 @@ def meaning(text: str, known: Mapping[str, str]) -> Meaning | None:
         owner = known[exact[0]]
         used = [word for name, words in inside.items() if known[name] == owner for word in words]
         rest = [word for word in given if not any(_fits(word, pattern) for pattern in used)]
+        if len("".join(inside[exact[0]])) < LONG:
+            of_products = COMPANIONS.union(INSIGNIFICANT, *phrases.values())
+            if any(word.isalpha() and word not in of_products for word in rest):
+                return None
         several = len({tuple(phrases[name]) for name in exact}) > 1
         return Meaning(exact[0], several or _is_series(exact[0]) or not all(map(_insignificant, rest)))
     if len("".join(given)) < SHORTEST:

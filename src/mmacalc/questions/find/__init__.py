@@ -232,6 +232,8 @@ def _chosen(inst: TensorMemoryInstruction, wanted: _Formats) -> dict[str, str]:
 SHOWN = 6  # architectures that are counted by name
 MANY = 40
 """From this number of matches on, how many they are is said."""
+GROUPED = 250
+"""From this number of lines on, groups are listed in place of them."""
 
 
 class Matches(Record):
@@ -256,6 +258,33 @@ def text(matches: Matches) -> str:
     beside = longest + 2 + max(map(len, shown)) <= screen
     return "".join([f"{line:{longest}}  {names}\n" if beside else f"{line}\n    {names}\n"
                     for line, names in zip(lines, shown)])  # fmt: skip
+
+
+def short_text(matches: Matches) -> str:
+    """The same; of very many a line for each beginning of their names: how many, on how many architectures, shapes."""
+    if len({_columns(inst) for inst in matches.instructions}) < GROUPED:
+        return text(matches)
+    groups: dict[str, list[Instruction]] = {}
+    for inst in matches.instructions:
+        groups.setdefault(_beginning(inst.name), []).append(inst)
+    longest = max(map(len, groups))
+    lines = [f"{'beginning of the name':{longest}}  names  architectures  shapes\n"]
+    for beginning, having in sorted(groups.items(), key=lambda group: -len(group[1])):
+        shapes = dict.fromkeys(filter(None, map(_shape, having)))
+        where = {inst.arch for inst in having}
+        names = len({inst.name for inst in having})
+        lines.append(f"{beginning:{longest}}  {names:5}  {len(where):13}  {first_of(list(shapes), 1)}".rstrip() + "\n")
+    return "".join([*lines, "--all lists every instruction.\n"])
+
+
+def _beginning(name: str) -> str:
+    """What of a name stands before its shape; of one without a shape, two words.
+
+    >>> _beginning("v_mfma_f32_16x16x16_f16"), _beginning("tcgen05.mma.cta_group::1.kind::f16")
+    ('v_mfma_f32', 'tcgen05.mma')
+    """
+    before, *shape = re.split(r"[._]m?\d+[xn]\d", name, maxsplit=1)
+    return before if shape else ".".join(name.split(".")[:2])
 
 
 def _count(matches: Matches) -> str:
@@ -330,7 +359,8 @@ def run(options: Options) -> Reply:
     found = Matches(find(**criteria))
     if not found.instructions:
         raise Error(f"no instruction matches all criteria; {_advice(criteria)}")
-    return show(options.json, "list-instructions", found, text, notes=filter(None, [_count(found)]))
+    written = text if options.all else short_text
+    return show(options.json, "list-instructions", found, written, notes=filter(None, [_count(found)]))
 
 
 def _advice(criteria: dict[str, Any]) -> str:
@@ -571,6 +601,7 @@ COMMAND = Command(
         number("--opcode", help="the opcode field, decimal or 0x..."),
         option("--like", placeholder="NAME", help="what comes near to an instruction of another architecture"),
         option("--intrinsic", placeholder="NAME", help="a part of the name of a compiler builtin or intrinsic"),
+        flag("--all", help="list every instruction, also of very many"),
         JSON,
     ),
     run, {"list-instructions": text, "equivalents": _near_text},
