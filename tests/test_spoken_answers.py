@@ -70,8 +70,9 @@ def test_the_str_of_every_answer_is_what_the_command_line_prints(query, line, fi
         return command_package.Reply(status, "", "")
 
     words = shlex.split(line.format(**files))
-    for each in pkgutil.walk_packages(mmacalc.questions.__path__, "mmacalc.questions."):
-        importlib.import_module(each.name)  # one that is imported later would keep the other `show`
+    questions = [each.name for each in pkgutil.walk_packages(mmacalc.questions.__path__, "mmacalc.questions.")]
+    for name in (*questions, "mmacalc.cli.help"):
+        importlib.import_module(name)  # one that is imported later would keep the other `show`
     for module in [
         module for name, module in sys.modules.items() if name.startswith("mmacalc.") and hasattr(module, "show")
     ]:
