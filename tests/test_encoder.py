@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import random
 import re
 import runpy
@@ -91,6 +92,14 @@ def test_an_instance_of_every_row_has_llvms_bytes_or_is_refused_as_by_llvm(targe
 @pytest.mark.parametrize("target", TARGETS)
 def test_five_instances_of_every_row_have_llvms_bytes(target):
     compared(target, range(1, 6))
+
+
+def test_every_pattern_of_a_swizzle_has_llvms_masks():
+    """Several masks give one pattern, and LLVM prints some of them by another name (BROADCAST, SWAP)."""
+    patterns = map("".join, itertools.product("01pi", repeat=5))
+    lines = [f'ds_swizzle_b32 v1, v2 offset:swizzle(BITMASK_PERM,"{pattern}")' for pattern in patterns]
+    for line, theirs in zip(lines, assembled(lines, "gfx1100")):
+        assert encode(line, target_of("gfx1100", 32, 22)).code == theirs, line
 
 
 def disturbed(line, rng):
