@@ -335,8 +335,15 @@ class _Given(TupleRecord):
 def _written(name: str, statement: Statement, entry: Entry) -> RegisterUse:
     arch, flags = entry.architecture.name, statement.modifiers
     one, form = operation_of(name, arch), form_of(statement, arch)
-    pairs = zip(_accesses(statement, one, form), statement.operands)
-    operands = [(access, vector_registers(text), scalar_registers(text)) for access, text in pairs]
+    spans = [registers(text) for text in statement.operands]
+    operands = [
+        (
+            access,
+            tuple([one for one in each if one.file in ("v", "a")]),
+            tuple([one for one in each if one.file == "s"]),
+        )
+        for access, each in zip(_accesses(statement, one, form), spans)
+    ]
     if one.scalar if one is not None else name.startswith("s_"):
         states = _nop_states(name, statement)
         waits = name in DEPENDENCY_WAITS and _waits_for_results(statement)
@@ -379,15 +386,6 @@ def _data_kinds(operands: Sequence[Accessed], given: _Given) -> set[str]:
     if any(span.first >= EXEC for access, _, spans in operands for span in spans if "r" in access):
         names |= {"exec"}
     return {f"{name.upper()}_SOURCE" for name in names}
-
-
-def scalar_registers(operand: str) -> Spans:
-    """The SGPRs that an operand of assembly names, VCC, M0 and EXEC among them.
-
-    >>> [str(span) for span in (*scalar_registers("s[4:7]"), *scalar_registers("vcc"), *scalar_registers("v4"))]
-    ['s[4:7]', 's[106:107]']
-    """
-    return tuple([one for one in registers(operand) if one.file == "s"])
 
 
 def _scalars(
