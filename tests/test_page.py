@@ -244,6 +244,7 @@ def test_a_tile_is_made_by_its_fields_and_answers_as_the_command_does(at):
     opened.page.fill('input[aria-label="waves of the tile"]', "2by2")
     opened.page.keyboard.press("Tab")
     assert opened.page.evaluate("mmacalc.app.state.tile.waves") == [2, 2, 1]
+    assert "A tile is shown in Explore" in at(D + "?waves=2x2&chain=").page.inner_text(".problems")
     opened.page.click("text=One instruction")
     assert opened.page.inner_text("[role=tab][aria-selected=true]") == "C, D 32\u00d732 f32"
 
@@ -354,9 +355,8 @@ def test_four_hundred_random_states_survive_their_link(at):
         (D + "?waves=2x2&wave-order=mm", "should be m, n and k, the fastest first"),
         (D + "?repeat=3&adjacent=2", "adjacent divides repeat; got 2 of 3 along m"),
         (D + "?waves=16x16", "tiles of up to 1024 threads; this one has 16384"),
-        (D + "?waves=2x2&repeat=8x32", "tiles of up to 262,144 elements of an operand; D has more"),
+        (D + "?waves=2x2&repeat=8x32", "tiles of up to 262,144 elements of an operand; C has more"),
         (D + "?waves=2x2&permutation=n", "mmacalc tile --permutation"),
-        (D + "?waves=2x2&chain=", "A tile is shown in Explore"),
         ("#sm_80/ldmatrix.sync.aligned.m8n8.x4.shared.b16/D?waves=2x2", "moves a matrix and multiplies nothing"),
         ("#B200/tcgen05.mma.cta_group::1.kind::f16/D?waves=2x2", "has a shape of its own choice"),
         ("#amx/tdpbf16ps/D?waves=2x2", "has no waves that could share a tile"),

@@ -33,7 +33,7 @@ def checksum(operand):
     table = operand.table()
     columns = [table[name] for name in ("lane", "item", "register", "lsb")]
     if operand.tile:
-        columns[0] = columns[0] + operand.tile.lanes * table["wave"]
+        columns[0] = columns[0] + operand.parts.lane[-1][1] * table["wave"]
     if len(operand.copies()) > 1:
         order = numpy.lexsort((columns[1], columns[0]), axis=-1)
         columns = [numpy.take_along_axis(column, order, axis=-1) for column in columns]

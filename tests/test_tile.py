@@ -13,6 +13,7 @@ from mmacalc.catalog import entry
 from mmacalc.cli import answer
 from mmacalc.foreign.tiled_mma import tiled_mma
 from mmacalc.layout.cute import CuteLayout
+from mmacalc.spelling import lanes_of, place_text
 from recorded import json_file
 
 CUTE = json_file("nvidia/cute_tiles.json.gz")
@@ -227,3 +228,13 @@ def test_what_has_no_tile_says_why():
         tile.operand("D").contents(wave=4)
     with pytest.raises(Error, match=r"i = 64 is outside D of .* in a tile of 64x64x8, waves 2x2x1"):
         tile.operand("D").locate(i=64)
+
+
+def test_the_thread_of_fused_units_is_the_one_that_contents_takes():
+    """A of dpasw lies in two EUs, so a wave of it has more lanes than one of D."""
+    a = mmacalc.instruction("xe-hpg", "dpasw.8x2.ud.ud.s2.s8").tile((1, 1, 3), (3, 1, 1)).operand("A")
+    (place,) = a.locate(i=1, k=40)
+    thread = place.wave * 16 + place.lane
+    assert [(one.row, one.col) for one in a.contents(thread=thread, value=place.item)] == [(1, 40)]
+    assert place_text(a, place).endswith(f"thread {thread}")
+    assert lanes_of(a, (thread,)) == f"thread {thread} (wave {place.wave}, lane {place.lane})"

@@ -368,7 +368,7 @@ def notes(matrix: Matrix) -> tuple[str, ...]:
         found.append(f"BLGP {operand.fields['blgp']}: the tiles name the lanes that are read, the strips those without")
     found += _signs(matrix)
     if operand.tile:
-        found.append(f"lanes are the threads of all waves: those of wave 1 begin at {operand.tile.lanes}")
+        found.append(f"lanes are the threads of all waves: those of wave 1 begin at {operand.parts.lane[-1][1]}")
     found += spelling_of(operand).notes(operand)
     if operand.provenance in DOUBTFUL:
         found.append(f"this layout is {operand.provenance}")

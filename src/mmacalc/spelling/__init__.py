@@ -77,7 +77,7 @@ def lanes_of(operand: Operand, lanes: tuple[int, ...]) -> str:
     """
     if operand.tile is None:
         return spelling_of(operand).lanes(operand, lanes)
-    count = operand.tile.lanes
+    count = operand.parts.lane[-1][1]
     waves, own = ranges(lane // count for lane in lanes), ranges(lane % count for lane in lanes)
     return f"thread {ranges(lanes)} (wave {waves}, lane {own})"
 
@@ -180,7 +180,7 @@ def place_text(operand: Operand, location: Any, prefix: str = "v") -> str:
     if operand.tile is None:
         return spelling_of(operand).place(operand, location, prefix)
     wave, *own = location
-    thread = wave * operand.tile.lanes + location.lane
+    thread = wave * operand.parts.lane[-1][1] + location.lane
     return f"wave {wave}, {spelling_of(operand).place(operand, Location(*own), prefix)}, thread {thread}"
 
 
