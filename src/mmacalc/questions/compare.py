@@ -21,7 +21,7 @@ from ..command.common import INSTRUCTIONS, JSON
 from ..foreign import reads
 from ..formats import Format
 from ..throughput import duration
-from .find.arithmetic import Arithmetic, aligned, lanes_of, side_by_side
+from .find.arithmetic import Arithmetic, aligned, held_text, lanes_of, side_by_side, size_text
 from .layout import TENSOR, answered, conversion_text
 
 TYPE_CHECKING = False
@@ -207,7 +207,7 @@ def text(comparison: InstructionComparison) -> str:
 def _lines(comparison: InstructionComparison) -> Iterator[str]:
     sides = comparison.first, comparison.second
     both = sides[0].instruction, sides[1].instruction
-    yield from aligned([(side.instruction.arch, side.instruction.name, _shape(side)) for side in sides])
+    yield from aligned([(side.instruction.arch, side.instruction.name, size_text(side.instruction)) for side in sides])
     yield ""
     yield from side_by_side(both, list(_rows(comparison)))
     alike = {side.no_waits.replace(inst.architecture.title, ""): side.no_waits for inst, side in zip(both, sides)}
@@ -252,14 +252,7 @@ def _cycles(side: ComparedInstruction) -> str:
 def _held(operand: ComparedOperand | None) -> str:
     if operand is None:
         return "-"
-    registers = f"{operand.registers} register{'s' * (operand.registers != 1)}" if operand.registers else "elsewhere"
-    return f"{operand.format.name}, {registers}"
-
-
-def _shape(side: ComparedInstruction) -> str:
-    inst = side.instruction
-    blocks = f" x {inst.blocks}" if inst.blocks > 1 else ""
-    return f"{inst.m}x{inst.n}x{inst.k}{blocks}"
+    return f"{operand.format.name}, {held_text(operand.registers or None)}"
 
 
 def _width(comparison: InstructionComparison) -> int:

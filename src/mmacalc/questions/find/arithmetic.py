@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ...model import Instruction
     from .difference import RoundingDifference
 
-__all__ = ["Arithmetic", "PartChange", "aligned", "lanes_of", "side_by_side"]
+__all__ = ["Arithmetic", "PartChange", "aligned", "held_text", "lanes_of", "side_by_side", "size_text"]
 
 
 class PartChange(TupleRecord):
@@ -133,6 +133,16 @@ def lanes_of(inst: Instruction) -> int:
     if inst.in_tensor_memory:
         return 1  # one thread issues it
     return 128 if "wgmma" in inst.features else inst.architecture.waves[0]
+
+
+def size_text(inst: Instruction) -> str:
+    """Its shape and blocks: 4x4x4 x 16."""
+    return f"{inst.m}x{inst.n}x{inst.k}" + (f" x {inst.blocks}" if inst.blocks > 1 else "")
+
+
+def held_text(registers: int | None) -> str:
+    """Where an operand is; None: not in registers."""
+    return "not in registers" if registers is None else f"{registers} register{'s' * (registers != 1)}"
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

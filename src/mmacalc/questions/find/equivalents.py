@@ -19,7 +19,7 @@ from ...families.tensor_memory import types_of
 from ...formats import FORMATS
 from ...model.tensor_memory import TensorMemoryInstruction
 from ...throughput import duration
-from .arithmetic import Arithmetic, PartChange, aligned, lanes_of, side_by_side
+from .arithmetic import Arithmetic, PartChange, aligned, held_text, lanes_of, side_by_side, size_text
 from .movement import Movement, Mover, fragment_loads, purposes
 
 TYPE_CHECKING = False
@@ -466,7 +466,7 @@ def text(answer: Equivalents) -> str:
 
 def _lines(answer: Equivalents) -> Iterator[str]:
     source, best = answer.instruction, answer.nearest
-    yield from aligned([(inst.arch, inst.name, _size(inst)) for inst in (source, best.instruction)])
+    yield from aligned([(inst.arch, inst.name, size_text(inst)) for inst in (source, best.instruction)])
     yield ""
     tile = "x".join(map(str, best.tile))
     yield f"A tile of {tile} takes {best.source_count} of the first, or {best.target_count} of the second."
@@ -490,17 +490,13 @@ def _lines(answer: Equivalents) -> Iterator[str]:
         rows = [
             (
                 one.instruction.name,
-                _size(one.instruction),
+                size_text(one.instruction),
                 f"{one.target_count} for {one.source_count}",
                 _formats_text(one),
             )
             for one in answer.others
         ]
         yield from ("  " + line for line in aligned(rows))
-
-
-def _size(inst: Instruction) -> str:
-    return f"{inst.m}x{inst.n}x{inst.k}" + (f" x {inst.blocks}" if inst.blocks > 1 else "")
 
 
 def _formats_text(one: Equivalent) -> str:
@@ -513,7 +509,7 @@ def _table(answer: Equivalents) -> Iterator[str]:
     best, source = answer.nearest, answer.instruction
     rows = [("", source.arch, best.instruction.arch), ("lanes", str(answer.lanes), str(best.lanes))]
     for change in best.formats:
-        held = [f"{form}, {_held(registers[change.operand])}" for form, registers in
+        held = [f"{form}, {held_text(registers[change.operand])}" for form, registers in
                 ((change.source, best.source_registers), (change.target, best.registers))]  # fmt: skip
         rows.append((f"{change.operand}, each lane", held[0], held[1]))
     rows.append(
@@ -522,10 +518,6 @@ def _table(answer: Equivalents) -> Iterator[str]:
     rows += [(one.what, one.source, one.target) for one in answer.feeding]
     rows += [(change.what, change.source, change.target) for change in answer.numerics]
     yield from side_by_side((source, best.instruction), rows)
-
-
-def _held(registers: int | None) -> str:
-    return "not in registers" if registers is None else f"{registers} register{'s' * (registers != 1)}"
 
 
 def _cycles(inst: Instruction, count: int) -> str:
