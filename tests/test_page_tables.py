@@ -641,6 +641,8 @@ def random_tile(chosen, inst, wave):
         if field != "abid" and chosen.random() < 0.3:
             fields[field] = chosen.choice(values[:4])
     counts = {name: [chosen.choice([1, 1, 2, 2, 3]) for _ in range(3)] for name in ("waves", "repeat")}
+    if max(counts["waves"] + counts["repeat"]) == 1:
+        counts["waves"][0] = 2  # one instruction is no tile: its pattern names no wave
     counts["adjacent"] = [chosen.choice([1, count]) for count in counts["repeat"]]
     orders = {name: chosen.choice(["mnk", "nmk", "kmn"]) for name in ("waveOrder", "repeatOrder")}
     return fields, {**counts, **orders}
