@@ -46,7 +46,8 @@ def test_one_dask_array_among_numpys_is_enough_and_scales_and_encodings_are_cut_
     [
         ({"compare": True}, "computed later"), ({"out": np.zeros((M, N))}, "computed later"),
         ({"progress": print}, "ProgressBar"), ({"c": C[1:]}, "C is"), ({"scale_a": np.ones((M, 2))}, "no block scales"),
-        ({"a": da.from_array(C)[da.from_array(C)[:, 0] > 0]}, "compute_chunk_sizes"), ({"split_k": 99}, "1 to 5"),
+        ({"a": da.from_array(C)[da.from_array(C)[:, 0] > 0]}, "compute_chunk_sizes"),
+        ({"split_k": 99, "instruction": "v_mfma_f32_16x16x16_f16"}, "1 to 5"),
     ],
 )  # fmt: skip
 def test_what_dask_arrays_cannot_be_asked_for_is_refused_before_anything_is_computed(given, says):
