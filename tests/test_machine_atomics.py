@@ -139,3 +139,28 @@ def test_atomics_whose_result_nobody_asks_for_leave_the_same(target, tmp_path):
         out = np.zeros(66, np.uint32)
         assert mmacalc.launch(kernels[name], 1, 64, out).findings == ()
         assert out.tolist() == [5, 7] * 32 + [64 % 10, -64 % 10]
+
+
+BUFFERS = {
+    "gfx90a": "buffer_atomic_add %0, %1, %2, 0 offen glc",
+    "gfx942": "buffer_atomic_add %0, %1, %2, 0 offen sc0",
+    "gfx1100": "buffer_atomic_add_u32 %0, %1, %2, 0 offen glc",
+    "gfx1201": "buffer_atomic_add_u32 %0, %1, %2, null offen th:TH_ATOMIC_RETURN",
+}
+
+
+@pytest.mark.parametrize("target", BUFFERS)
+def test_atomics_through_a_buffer_return_what_was_there_and_zero_beyond_its_records(target, tmp_path):
+    source = """typedef unsigned u4 __attribute__((ext_vector_type(4)));
+extern "C" __attribute__((global)) void k(unsigned *x, unsigned *out) {
+    unsigned lane = __builtin_amdgcn_workitem_id_x(), value = lane + 1, at = 4 * lane;
+    u4 resource = {(unsigned)(long long)x, (unsigned)((long long)x >> 32) & 0xffff, 80, 0x31004000};
+    asm volatile("TEXT\\n" WAIT : "+v"(value) : "v"(at), "s"(resource) : "memory");
+    out[lane] = value; }"""
+    wait = '"s_wait_loadcnt 0"' if target == "gfx1201" else '"s_waitcnt vmcnt(0)"'
+    path = compiled(source.replace("TEXT", BUFFERS[target]).replace("WAIT", wait), target, tmp_path / "k.hsaco")
+    x, out, lane = np.arange(32, dtype=np.uint32) * 1000, np.full(32, 7, np.uint32), np.arange(32)
+    report = mmacalc.launch(mmacalc.load(path)["k"], 1, 32, x, out)
+    assert report.findings == ()
+    assert out.tolist() == np.where(lane < 20, 1000 * lane, 0).tolist()
+    assert x.tolist() == np.where(lane < 20, 1001 * lane + 1, 1000 * lane).tolist()

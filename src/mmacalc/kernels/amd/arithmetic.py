@@ -292,7 +292,7 @@ def _stored_pair(operand: RegisterOperand, wide: bool) -> Store:
     """Writes two registers, or two halves of one."""
 
     def store(group: Group, values: tuple[Array, ...]) -> None:
-        file = group.a if operand.file == "a" else group.v
+        file = group.registers.file(operand)
         if wide:
             low, high = np.array(values[0]), np.array(values[1])
             group.write(file, operand[1], low)

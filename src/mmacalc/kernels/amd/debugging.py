@@ -263,9 +263,8 @@ class AmdDebugger(Debugger):
     def _of_matrix(self, step: Step, row: int, role: str, operand: RegisterOperand) -> dict[str, HeldRegister]:
         registers, inst = self._batch.registers, step.matrix
         assert inst is not None
-        base = registers.a if operand.file == "a" else registers.v
         count = min(operand[2], inst.operand(role if role in inst.operands else "D").registers)
-        part = base[operand[1] : operand[1] + count, row]
+        part = registers.file(operand)[operand[1] : operand[1] + count, row]
         instruction = step.instruction._replace(modifiers=Modifiers(step.instruction.modifiers))
         fields = fields_of(instruction, inst, registers.lanes)
         found = {}

@@ -198,5 +198,5 @@ class _Shared:
 
 
 def _register(registers: Registers, operand: RegisterOperand, number: int) -> int:
-    file = registers.a if operand.file == "a" else registers.v
+    file = registers.file(operand)
     return address(file) + file.strides[0] * (operand[1] + number)

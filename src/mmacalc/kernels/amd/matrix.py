@@ -89,7 +89,7 @@ def matrix_step(instruction: DecodedInstruction, inst: Instruction, target: Mach
         files["d"] = reads["c"](group) if c is destination else _registers(destination, destination[2])(group)
         first, second, third = (files.pop(name) for name in "abc")
         d = prepared(first, second, third, **files)
-        file = group.a if destination.file == "a" else group.v
+        file = group.registers.file(destination)
         for number in range(destination[2]):
             file[destination[1] + number, group.rows] = d[..., number, :]
 
@@ -112,7 +112,7 @@ def _registers(operand: Operand, count: int) -> Callable[[Group], Array]:
         )
 
     def read(group: Group) -> Array:
-        file = group.a if operand.file == "a" else group.v
+        file = group.registers.file(operand)
         found: Array = np.ascontiguousarray(file[first : first + count, group.rows].swapaxes(0, 1))
         return found
 

@@ -197,7 +197,7 @@ def load_registers(
 ) -> None:
     """Write what was loaded into the destination."""
     destination = instruction.destinations[0]
-    file = group.a if destination.file == "a" else group.v
+    file = group.registers.file(destination)
     for number, word in enumerate(words):
         index = destination[1] + first + number
         spread = lanes.spread(extended(word, access))
@@ -294,7 +294,7 @@ def atomic_words(
         else:
             assert operation is not None
             view[place] = operation(old, typed[number])
-    words = before.view(np.uint32).reshape(len(places), -1)
+    words = before.view(np.uint32).reshape(len(places), before.itemsize // 4)
     return [words[:, number] for number in range(words.shape[1])]
 
 

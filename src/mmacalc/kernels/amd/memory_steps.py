@@ -182,10 +182,18 @@ def buffer_places(
     return places
 
 
+def _operands_and_data(instruction: DecodedInstruction, access: Access) -> tuple[list[Operand], Operand | None]:
+    """The sources that say the address, and what is stored: the first, or the last of an atomic operation that returns,
+    since the register is also its destination; None of a load."""
+    operands = list(instruction.sources)
+    if access.action == "load":
+        return operands, None
+    return operands, operands.pop(-1 if instruction.destinations else 0)
+
+
 def buffer_step(instruction: DecodedInstruction, access: Access, target: MachineTarget) -> Callable[[Group], None]:
     """MUBUF and VBUFFER with a raw or a structured resource; the one of scratch by its base."""
-    operands = list(instruction.sources)
-    data = operands.pop(0) if access.action != "load" else None
+    operands, data = _operands_and_data(instruction, access)
     places = buffer_places(operands, instruction, access, target)
 
     def run(group: Group) -> None:
@@ -205,7 +213,8 @@ def _buffer_access(
     data: Data,
     where: tuple[Array, list[Array]],
 ) -> None:
-    """Words beyond the resource are loaded as zeros and not stored, which the hardware defines."""
+    """Words beyond the resource are loaded as zeros and not stored, which the hardware defines; atomic operations
+    return zeros there (RDNA3 ISA guide, "Range checking": reads give zero, atomics are in or out as a whole)."""
     addresses, within = where
     lanes = ActiveLanes(group, addresses, access.size)
     if all(np.broadcast_to(one, (group.count, group.lanes))[group.active].all() for one in within):
@@ -216,9 +225,23 @@ def _buffer_access(
         load_registers(group, lanes, instruction, access, [lanes.gather(word) for word in words])
         return
     assert isinstance(data, RegisterOperand)
+    if instruction.destinations:
+        _return_zeros(group, instruction, access, where)
     for number, (lanes, one) in enumerate(_parts(group, where, access)):
         part = data if len(within) == 1 else data._replace(index=data[1] + number, count=1, bits=32)
         global_access(group, lanes, instruction, one, part)
+
+
+def _return_zeros(
+    group: Group, instruction: DecodedInstruction, access: Access, where: tuple[Array, list[Array]]
+) -> None:
+    """What an atomic operation returns to lanes that are outside of the resource."""
+    (addresses, within), before = where, group.mask
+    group.mask = group.active & ~within[0]
+    lanes = ActiveLanes(group, addresses, access.size)
+    zeros = np.zeros(len(lanes.addresses), np.uint32)
+    load_registers(group, lanes, instruction, access, [zeros] * (access.size // 4))
+    group.mask = before
 
 
 def _parts(group: Group, where: tuple[Array, list[Array]], access: Access) -> Iterator[tuple[ActiveLanes, Access]]:
@@ -415,7 +438,7 @@ def transposing_step(instruction: DecodedInstruction, access: Access, target: Ma
     load = _transpose_load(instruction.name, target)
     assert load is not None
     lanes_from, items_from = _transpose_sources(load, target.wave)
-    first = instruction.destinations[0][1]
+    destination = instruction.destinations[0]
     local = access.unit == "ds"
     base, offset = raw_reader(instruction.sources[0]), offset_of(instruction)
     addresses = None if local else global_addresses(instruction, access)
@@ -437,7 +460,7 @@ def transposing_step(instruction: DecodedInstruction, access: Access, target: Ma
         elements = bits.reshape(*table.shape[:2], load.elements, load.bits)[:, lanes_from, items_from]
         packed = np.packbits(elements.reshape(*table.shape[:2], -1), axis=-1, bitorder="little").view(np.uint32)
         for number in range(load.registers):
-            group.write(group.v, first + number, packed[..., number])
+            group.write(group.registers.file(destination), destination[1] + number, packed[..., number])
 
     return run
 
@@ -464,10 +487,7 @@ def scalar_step(instruction: DecodedInstruction, access: Access, target: Machine
     Through a resource each 32-bit word beyond its records is loaded as 0, and neither stored nor changed (CDNA3 ISA
     guide, section 8.2; RDNA3 ISA guide, section 8.2.2).
     """
-    sources = list(instruction.sources)
-    data = sources.pop(0) if access.action == "store" or not instruction.destinations else None
-    if data is None and access.action != "load":  # an atomic operation that returns: the data are last, being kept
-        data = sources.pop()
+    sources, data = _operands_and_data(instruction, access)
     places = _scalar_places(sources, instruction, access, target)
     if access.action == "load":
         return _scalar_load(instruction, access, places)

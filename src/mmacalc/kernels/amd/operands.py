@@ -213,13 +213,13 @@ def writer(operand: RegisterOperand, kind: str, keeps_half: bool = False, high: 
         return _mask_writer(operand)
     if operand.file not in ("v", "a"):
         return _scalar_writer(operand, kind)
-    accumulator, index = operand.file == "a", operand[1]
+    index = operand[1]
     if kind in ("u16", "i16", "f16", "bf16", "h16"):
         return _half_writer(operand, kind, keeps_half, high)
     if kind in ("u64", "i64", "f64", "b64"):
 
         def write_pair(group: Group, value: Array) -> None:
-            file = group.a if accumulator else group.v
+            file = group.registers.file(operand)
             raw = value.view(np.uint64)
             group.write(file, index, raw.astype(np.uint32))
             group.write(file, index + 1, (raw >> HALF).astype(np.uint32))
@@ -227,7 +227,7 @@ def writer(operand: RegisterOperand, kind: str, keeps_half: bool = False, high: 
         return write_pair
 
     def write(group: Group, value: Array) -> None:
-        group.write(group.a if accumulator else group.v, index, value.view(np.uint32))
+        group.write(group.registers.file(operand), index, value.view(np.uint32))
 
     return write
 
@@ -261,11 +261,11 @@ def _scalar_writer(operand: RegisterOperand, kind: str) -> Writer:
 
 
 def _half_writer(operand: RegisterOperand, kind: str, keeps_half: bool, high: bool) -> Writer:
-    accumulator, index, high = operand.file == "a", operand[1], high or bool(operand.half)
+    index, high = operand[1], high or bool(operand.half)
     keep = keeps_half or kind == "h16" or high
 
     def write(group: Group, value: Array) -> None:
-        file = group.a if accumulator else group.v
+        file = group.registers.file(operand)
         raw = bfloat(value) if kind == "bf16" else value.view(np.uint16).astype(np.uint32)
         if keep:
             old = file[index, group.rows]

@@ -163,7 +163,7 @@ class WaveProduct:
             if isinstance(operand, ConstantOperand):
                 matrix.constant = operand.bits & 0xFFFFFFFF
                 continue
-            file = batch.registers.a if operand.file == "a" else batch.registers.v
+            file = batch.registers.file(operand)
             matrix.file = address(file) + file.strides[0] * operand[1]
         return product, shared.declined
 

@@ -175,8 +175,10 @@ def _values(operand: RegisterOperand, group: Group, row: int) -> Iterator[tuple[
     wave = int(group.numbers()[row])
     for part in range(operand[2]):
         if operand.file in ("v", "a"):
-            file = group.v if operand.file == "v" else group.a
-            yield f"{operand.file}{operand[1] + part}", tuple(file[operand[1] + part, wave].tolist())
+            yield (
+                f"{operand.file}{operand[1] + part}",
+                tuple(group.registers.file(operand)[operand[1] + part, wave].tolist()),
+            )
         elif operand.file not in ("null", "off"):
             row_of = SCC if operand.file == "scc" else scalar_row(operand) + part
             name = f"s{operand[1] + part}" if operand.file == "s" else _named(operand, part)

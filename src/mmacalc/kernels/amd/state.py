@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ...asm.decoded import RegisterOperand
     from ...base.arrays import Array
     from ..device.undefined import Rows
     from .batch import Batch
@@ -140,6 +141,10 @@ class Registers(RegisterShadow):
         self.pc: Array = np.zeros(waves, np.int64)
         self.modes: Array = np.full(waves, mode, np.int64)
         self.one_mode, self.indexes = True, False
+
+    def file(self, operand: RegisterOperand) -> Array:
+        """The file of a vector operand (register, wave, lane): a, the accumulators, or v."""
+        return self.a if operand.file == "a" else self.v
 
 
 class Group:
