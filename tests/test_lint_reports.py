@@ -83,7 +83,8 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_checked(folder):
     status, out, err = lint("missing.s broken.s asm/x86.s asm/bad.s")
     assert status == 2
     assert out.startswith("asm/bad.s:3:2: ")
-    assert [line.split(": ")[1] for line in err.splitlines()] == ["missing.s", "broken.s", "asm/x86.s"]
+    for line, name in zip(err.splitlines(), ("missing.s", "broken.s", "asm/x86.s"), strict=True):
+        assert line.count(name) == 1
     assert lint("--skip-others asm/x86.s") == (0, "", "mmacalc: 1 file without AMD instructions left out\n")
     assert lint("asm/x86.s").status == 2
     assert "no file fits" in lint("'asm/*.amdgcn'").err

@@ -285,7 +285,7 @@ def test_every_place_of_a_wmma_fragment_is_the_one_that_ptxas_loads_or_stores():
     """Read from the address arithmetic of compiled loads and stores, on 14 targets; see the data's README."""
     operands, compared = {}, 0
     for row in table("wmma_fragments.tsv.gz"):
-        fragment = (row["operation"], row["operand"], row["layout"], row["shape (MxNxK)"], row["type"])
+        fragment = (row["operation"], row["operand"], row["layout"], row["shape"], row["type"])
         key = (row["target"], *fragment)
         if key not in operands:
             name = "wmma.{}.{}.sync.aligned.{}.{}.shared.{}".format(*fragment)

@@ -24,7 +24,7 @@ from .model import Product
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
     from .formats import Format
@@ -461,9 +461,41 @@ def estimate(
     >>> found.device.product.name, f"{best.seconds * 1e6:.1f} us", best.bound, best.tile[:2]
     ('MI300X', '109.2 us', 'matrix units', (64, 128))
     """
-    if min(m, n, k) < 1:
+    where = device(architecture, units, clock_ghz, memory_gb_s)
+    if clock_ghz is None and where.product is not None:
+        wanted = formats_named(type)
+        clocks = (clock for form, clock in where.product.clock_for.items() if form in wanted)
+        where = where._replace(clock_ghz=next(clocks, where.clock_ghz))
+    found = _estimated(architecture, (m, n, k), type, out, where)
+    return found._replace(candidates=_ordered(found, lambda one: one.longest))
+
+
+def chained(architecture: str, m: int, n: int, k: int, type: str) -> tuple[Candidate, ...]:
+    """The candidates of `estimate` in the order in which `gemm` takes them: by the time that their chains take on the
+    matrix units alone, spread evenly. Another instruction gives other bits, so this order stays as it is, whatever
+    `estimate` learns about time.
+
+    >>> chained("gfx942", 4096, 4096, 4096, "f16")[0].instruction.name
+    'v_mfma_f32_16x16x16_f16'
+    """
+    where = device(architecture)
+    matrix_units = where.matrix_units or 1
+
+    def longest(one: Candidate) -> int | None:
+        if one.duration is None:
+            return None
+        at_once = max(1, matrix_units // matrix_units_used(one.instruction))
+        return -(-one.chains // at_once) * (one.count // one.chains) * one.duration
+
+    return _ordered(_estimated(architecture, (m, n, k), type, None, where), longest)
+
+
+def _estimated(architecture: str, shape: tuple[int, int, int], type: str, out: str | None, where: Device) -> Estimate:
+    """The estimate with its candidates in the order of the catalog."""
+    m, n, k = shape
+    if min(shape) < 1:
         raise Error(f"M, N and K of a GEMM are at least 1; got {m}x{n}x{k}")
-    record, where = entry(architecture).architecture, device(architecture, units, clock_ghz, memory_gb_s)
+    record = entry(architecture).architecture
     record.family.require("estimate", record.title)
     wanted, results, scales = formats_named(type), formats_named(out) if out else None, scaling(type)
     fitting = [
@@ -475,33 +507,36 @@ def estimate(
     if not fitting:
         raise Error(_none_fits(architecture, record, type, out))
     product = rated_product(architecture)
-    if clock_ghz is None and where.product is not None:
-        where = where._replace(
-            clock_ghz=next(
-                (clock for form, clock in where.product.clock_for.items() if form in wanted), where.clock_ghz
-            )
-        )
     best = _peak(_products(architecture, wanted), product)
     least = min(_memory(inst, fields, m * k, k * n, m * n) for inst, fields in fitting)
     made = [
         _candidate(inst, fields, (m, n, k), duration(inst, fields, product), best, where, least)
         for inst, fields in fitting
     ]
-    made = _best_shapes(_usable_first(sorted(made, key=_rank), n))
     return Estimate(record, where, m, n, k, type, 2 * m * n * k, best, least, tuple(made))
 
 
-def _usable_first(candidates: list[Candidate], n: int) -> list[Candidate]:
+def _ordered(found: Estimate, longest: Callable[[Candidate], int | None]) -> tuple[Candidate, ...]:
+    """The candidates, best first. longest: the cycles of each, None where they are not known."""
+
+    def rank(one: Candidate) -> tuple[Any, ...]:
+        cycles = longest(one)
+        return (cycles is None, cycles or one.count, one.bytes, sum(one.registers.values()))
+
+    return tuple(_best_shapes(_usable_first(sorted(found.candidates, key=rank), found.n, longest)))
+
+
+def _usable_first(candidates: list[Candidate], n: int, longest: Callable[[Candidate], int | None]) -> list[Candidate]:
     """Of those that take at most 2 % longer than the best, first the widths that kernels have: powers of two, which
     swizzles and stores divide, or all of N in one; mma before wmma, then those that load the fewest bytes,
     and then the fewest instructions."""
-    best = candidates[0].longest
+    best = longest(candidates[0])
     if best is None:
         return candidates
 
     def order(one: Candidate) -> tuple[Any, ...]:
-        width = one.instruction.n
-        if one.longest is None or one.longest > 1.02 * best:
+        width, cycles = one.instruction.n, longest(one)
+        if cycles is None or cycles > 1.02 * best:
             return (2,)
         unusual = width & (width - 1) != 0 and width != n
         return int(unusual), "wmma" in one.instruction.features, one.bytes, one.count
@@ -516,11 +551,6 @@ def _best_shapes(candidates: list[Candidate]) -> list[Candidate]:
         inst = one.instruction
         kept.setdefault((inst.name, inst.k, *inst.formats.values()) if inst.in_tensor_memory else number, one)
     return list(kept.values())
-
-
-def _rank(found: Candidate) -> tuple[Any, ...]:
-    longest = found.longest
-    return (longest is None, longest or found.count, found.bytes, sum(found.registers.values()))
 
 
 def _candidate(

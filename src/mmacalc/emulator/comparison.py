@@ -150,7 +150,7 @@ def compare_numerics(
         architectures: any names of architectures, targets or products; the others are compared with the first.
         a, b: A (M, K) and B (K, N); without them random ones of `shape` (M, N, K).
         type: the format of A and B: bf16, f16, fp8 ...; each GPU's own (fp8 of gfx942 is FNUZ). The instruction is that
-            which `mmacalc.estimate` finds best for it, with the widest accumulator.
+            which takes the matrix units the least time for it, with the widest accumulator.
         distribution: of random A and B: one of `DISTRIBUTIONS`: normal, positive, relu, uniform, wide.
         promote: start a new chain each `promote` k, and add their results in f32, on every GPU whose instructions fit.
         split_k, k_order, accumulate, d_type: as for `gemm`, but for stream-K.

@@ -13,7 +13,7 @@ from ..base.errors import Error, did_you_mean
 from ..base.records import Cache, frozen
 from ..catalog import entry
 from ..formats import FORMATS, formats_named
-from ..throughput import estimate
+from ..throughput import chained
 from . import fast
 from .arrays import checked
 from .cuts import Cuts, cuts_of
@@ -406,8 +406,9 @@ def _instruction(
 
 
 def best_instruction(arch: str, form: str, shape: tuple[int, int, int]) -> tuple[Instruction, Mapping[str, int]]:
-    """The instruction that `mmacalc.estimate` finds best for a product of matrices of a format (M, N, K), of those that
-    can be chained and accumulate in the widest format (f32 rather than f16), and the modifiers that choose the format.
+    """The instruction whose chains take the matrix units the least time for a product of matrices of a format (M, N, K)
+    (`throughput.chained`), of those that can be chained and accumulate in the widest format (f32 rather than f16), and
+    the modifiers that choose the format.
 
     Raises:
         Error: there is none.
@@ -424,7 +425,7 @@ def _found(arch: str, form: str, shape: tuple[int, int, int]) -> tuple[Instructi
     record.family.require("arithmetic", record.title)
     m, n, k = (max(1, size) for size in shape)
     found: dict[int, tuple[Instruction, Mapping[str, int]]] = {}
-    for candidate in estimate(arch, m, n, k, form).candidates:
+    for candidate in chained(arch, m, n, k, form):
         inst, fields = candidate.instruction, candidate.modifiers
         accumulator = inst.format("C", fields)
         if accumulator == inst.format("D", fields):

@@ -98,7 +98,7 @@ def describe(name: str) -> KnownArchitecture:
         Error: no architecture is called that, or several are.
 
     >>> {known.subject: known.provenance for known in describe("MI300X").known}["waits"]
-    ('two sources agree', 'unconfirmed')
+    ('two sources agree', 'one source', 'unconfirmed')
     """
     from ..asm.targets import GENERIC
 

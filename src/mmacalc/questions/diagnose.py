@@ -6,8 +6,8 @@
     mmacalc diagnose -a H100 -i mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 --a a.npy --b b.npy d.npy --json
 
 A, B, C and D are .npy, .npz (as FILE.npz:NAME) or CSV; larger ones, A (M, K) and B (K, N), are a whole GEMM, of which
-the wrong tiles are told apart. Without -i it is compared with the instruction that `mmacalc estimate` finds best for
---type. --random SEED stands for the inputs of `mmacalc run --random SEED --save-inputs PREFIX`.
+the wrong tiles are told apart. Without -i it is compared with the instruction that takes the matrix units the least
+time for --type. --random SEED stands for the inputs of `mmacalc run --random SEED --save-inputs PREFIX`.
 The exit status is 1 where D differs. `mmacalc run --compare` and `mmacalc gemm --compare` give the same diagnosis.
 """
 
