@@ -60,11 +60,11 @@ class Waves:
         there = at[ready]
         chosen = int(there.min())
         rows = np.flatnonzero(ready & (at == chosen))
-        self._patience -= 1
-        if self._patience <= 0:
+        if not self._patience:
             self._patience = PATIENCE
             self.back[rows] = True
             return self.next(at)
+        self._patience -= 1
         return chosen, rows
 
     def _of_turn(self, ready: Array, random: np.random.Generator) -> Array:
