@@ -59,7 +59,7 @@ KERNEL unread(float *out) {{
     kept[ID] = ID;
     lost[ID] = 2 * ID;  // never read
     MEET;
-    out[ID] = kept[63 - ID] + (out[0] > 1e30f ? lost[ID] : 0);
+    out[ID] = kept[63 - ID] + (out[64] > 1e30f ? lost[ID] : 0);  // nothing writes out[64]
 }}
 """
 POINTERS = """
@@ -116,7 +116,7 @@ def test_a_scalar_load_between_words_is_found_with_the_address_that_the_hardware
 @pytest.mark.parametrize("target", TARGETS)
 def test_bytes_of_lds_that_nothing_reads_are_one_note_with_the_line_that_writes_them(target, tmp_path):
     path = compiled(UNREAD, target, tmp_path / "k.hsaco", options=("-O1", "-g"))
-    report = mmacalc.launch(mmacalc.load(path)["unread"], 3, 64, np.zeros(64, np.float32))
+    report = mmacalc.launch(mmacalc.load(path)["unread"], 3, 64, np.zeros(65, np.float32))
     (note,) = [note for note in report.notes if note.kind == "never read"]
     assert report.findings == ()
     assert "256 bytes of LDS that nothing reads" in note.message
