@@ -124,20 +124,26 @@ def test_a_damaged_object_runs_or_is_refused(path, count, tmp_path):
             tried(kernel, 1, 64, *usual(kernel))
 
 
-def test_a_kernel_that_never_ends_is_stopped_at_its_limit_with_the_place_of_its_waves(tmp_path):
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (";", r"the waves wait for ever, .*: nothing changes any more\. They are stopped after \d{3} instructions: "),
+        ("++count;", "the launch is at its limit, stopped after 30000 instructions: "),
+    ],
+)
+def test_a_kernel_that_never_ends_is_stopped_with_the_place_of_its_waves(body, why, tmp_path):
+    """Where nothing changes any more it is stopped at once, otherwise at its limit."""
     from generated_kernels import compiled
 
-    source = """extern "C" __attribute__((global)) void forever(volatile int *out) {
-        if (__builtin_amdgcn_readfirstlane(__builtin_amdgcn_workitem_id_x()) < 64) while (out[0] == 0) { }
-        __builtin_amdgcn_s_barrier(); out[1] = 5; }"""
+    source = f"""extern "C" __attribute__((global)) void forever(volatile int *out) {{
+        int count = 0;
+        if (__builtin_amdgcn_readfirstlane(__builtin_amdgcn_workitem_id_x()) < 64) while (out[0] == 0) {{ {body} }}
+        __builtin_amdgcn_s_barrier(); out[1] = 5 + count; }}"""
     kernel = mmacalc.load(compiled(source, "gfx942", tmp_path / "forever.hsaco"))["forever"]
     out = np.zeros(2, np.int32)
-    why = (
-        r"its limit, stopped after 30000 instructions: .*1 wave at 0x\w+ \(.*\), first workgroup \(0, 0, 0\), wave 0; "
-    )
-    with pytest.raises(
-        Error, match=why + r"1 wave waiting at 0x\w+ \(s_barrier\), first workgroup \(0, 0, 0\), wave 1"
-    ):
+    first = r"1 wave at 0x\w+ \(.*\), first workgroup \(0, 0, 0\), wave 0; "
+    second = r"1 wave waiting at 0x\w+ \(s_barrier\), first workgroup \(0, 0, 0\), wave 1"
+    with pytest.raises(Error, match=why + first + second):
         mmacalc.launch(kernel, 1, 128, out, limit=30000)
     assert not out.any()
     out[0] = 1
