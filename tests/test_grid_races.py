@@ -54,3 +54,18 @@ def test_a_race_between_workgroups_is_named_with_both_instructions_and_not_withi
     kernel = hip_kernels(SOURCE.replace("BODY", body), target)["k"]
     x, y = np.zeros(256, np.float32), np.zeros(256, np.float32)
     assert mmacalc.launch(kernel, 1, kernel.wavefront_size, x, y, 16).findings == ()
+
+
+MEET = """__builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup"); __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("body", ["x[i] = i; MEET y[i] = x[127 - i];", "float one = x[0]; MEET x[i] = one + i + 1;"])
+def test_waves_of_a_workgroup_race_in_global_memory_unless_a_barrier_comes_in_between(body, target):
+    for between, expected in ((MEET, 0), ("", 1)):
+        kernel = hip_kernels(SOURCE.replace("BODY", body.replace("MEET", between)), target)["k"]
+        x, y = np.zeros(256, np.float32), np.zeros(256, np.float32)
+        findings = mmacalc.launch(kernel, 1, 128, x, y, 0).findings
+        assert [found.kind for found in findings] == ["race"] * expected
+        assert all(found.message.endswith("and no barrier comes in between") for found in findings)
