@@ -291,7 +291,7 @@ def test_what_is_asserted_of_a_chip_that_nobody_has_seen_is_called_assumed(tmp_p
         known = outside.entry(arch)
         for inst in [*known.instructions(), *map(known.instruction, known.tensor_memory_names)]:
             stated = "one source" if inst.name == "v_wmma_f32_16x16x32_f16" else "assumed"
-            assert inst.stated_provenance == stated
+            assert inst.row_provenance == stated
             for name in inst.register_operands:
                 assert inst.operand(name).provenance == stated, (inst, name)
     mma = outside.entry("sm_130").instruction("tcgen05.mma.cta_group::2.kind::mxf4.block_scale.block32")

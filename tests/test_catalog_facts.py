@@ -160,7 +160,7 @@ def test_what_no_second_source_or_measurement_confirms_is_unconfirmed():
                 expected = "K" if "wgmma" in inst.features else unconfirmed.get((inst.formats["A"], inst.k), "")
             assert "".join(inst.doubts) == expected, inst
             for name in inst.operands:
-                sure = "unconfirmed" if name == expected else inst.stated_provenance
+                sure = "unconfirmed" if name == expected else inst.row_provenance
                 assert inst.provenance_of(name) == sure, (inst, name)
 
 

@@ -405,7 +405,7 @@ def test_what_only_one_of_intels_sources_has_is_unconfirmed_of_listed_and_unlist
                     sure = "two sources agree"
                     if b == "bf8":
                         doubtful, sure = {"A", "B"}, "one source"
-                    assert inst.stated_provenance == sure
+                    assert inst.row_provenance == sure
                     for operand in "ABCD":
                         assert inst.provenance_of(operand) == ("unconfirmed" if operand in doubtful else sure), name
                     seen += 1

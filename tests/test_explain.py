@@ -10,7 +10,7 @@ import pytest
 import mmacalc
 import mmacalc.intrinsics
 from asm_texts import all_forms, random_text
-from mmacalc.base.errors import counted
+from mmacalc.base.errors import plural
 from mmacalc.catalog.grammar.sass import opcodes as opcodes_of
 from mmacalc.catalog.grammar.sass import sass_of, sources
 from mmacalc.cli import answer
@@ -455,7 +455,7 @@ def test_a_tensor_memory_load_has_the_registers_that_ptxas_takes_and_the_cells_t
                 places = [(place.lane, place.register) for place in line.instruction.locate(lane, column)]
                 assert (0, at) in places
         [wrong] = mmacalc.explain(f"{name} {', '.join(words)};".replace("{%r0", "{%r0, %r0"), target).lines
-        assert wrong.problem == f"{held.role} takes {counted(count, 'register')}; got {count + 1}"
+        assert wrong.problem == f"{held.role} takes {plural(count, 'register')}; got {count + 1}"
         for opcode in opcodes.split("; ") if ".red." not in name else ():  # those are not listed
             operands = "tmem[UR4], R4" if store else "R4, tmem[UR4]"
             [sass] = mmacalc.explain(f"{opcode.split(' + ')[0]} {operands}", target).lines

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mmacalc
-from mmacalc.base.errors import counted
+from mmacalc.base.errors import plural
 from mmacalc.cli import answer
 from mmacalc.questions.run import diagnosis_text as text
 
@@ -33,7 +33,7 @@ def test_one_thing_is_in_the_singular(command):
 def test_a_kernel_of_one_workgroup_is_reported_in_the_singular():
     report = mmacalc.launch(lambda wave: None, 1, 64, arch="gfx942")
     assert str(report).startswith("1 workgroup, 1 wave on CDNA3")
-    assert [counted(number, "wave") for number in (0, 1, 2)] == ["0 waves", "1 wave", "2 waves"]
+    assert [plural(number, "wave") for number in (0, 1, 2)] == ["0 waves", "1 wave", "2 waves"]
 
 
 def test_differences_with_nan_have_no_largest():

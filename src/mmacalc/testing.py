@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from .base.errors import Error, counted
+from .base.errors import Error, plural
 from .base.records import TupleRecord
 
 TYPE_CHECKING = False
@@ -84,7 +84,7 @@ thread 0
     sentences = [str(found.sentence) for found in report.findings]
     wrong = [text for text in sentences if not any(re.search(one.pattern, text) for one in kept)]
     if wrong:
-        raise AssertionError("\n".join([f"{counted(len(wrong), 'finding')}:", *wrong]))
+        raise AssertionError("\n".join([f"{plural(len(wrong), 'finding')}:", *wrong]))
 
 
 def assert_matches(  # noqa: PLR0913
@@ -138,7 +138,7 @@ def assert_matches(  # noqa: PLR0913
     at = np.unravel_index(np.argmax(np.where(wrong, np.where(np.isnan(off), np.inf, off), -1.0)), wrong.shape)
     place = ", ".join(map(str, map(int, at)))
     lines = [
-        f"{int(wrong.sum())} of {counted(wrong.size, 'element')} differ, by up to {off[at]:.6g} at [{place}]: "
+        f"{int(wrong.sum())} of {plural(wrong.size, 'element')} differ, by up to {off[at]:.6g} at [{place}]: "
         f"{found[at]} where {right[at]} is right"
     ]
     if instruction is not None and a is not None and b is not None:

@@ -472,8 +472,8 @@ def estimate(
 
 def chained(architecture: str, m: int, n: int, k: int, type: str) -> tuple[Candidate, ...]:
     """The candidates of `estimate` in the order in which `gemm` takes them: by the time that their chains take on the
-    matrix units alone, spread evenly. Another instruction gives other bits, so this order stays as it is, whatever
-    `estimate` learns about time.
+    matrix units alone, spread evenly. Another instruction gives other bits, so this order stays as it is where
+    `estimate` comes to another.
 
     >>> chained("gfx942", 4096, 4096, 4096, "f16")[0].instruction.name
     'v_mfma_f32_16x16x16_f16'

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from .base.checks import shown, whole
-from .base.errors import Error, first_of
+from .base.errors import Error, abbreviated
 from .base.records import imported
 from .kernels.device.memory import owner_of
 from .kernels.launching import launch as launch_kernel
@@ -66,7 +66,7 @@ def launch(kernel: Any, grid: Any, *args: Any, target: str = "", **named: Any) -
         given = [value for name, value in values.items() if not _is_constant(kernel, name)]
     else:
         if named:
-            raise Error(f"a compiled Triton kernel takes its arguments in order; got {first_of(named)} by name")
+            raise Error(f"a compiled Triton kernel takes its arguments in order; got {abbreviated(named)} by name")
         made, given = kernel, list(args)
     return _run(made, grid, given, options)
 

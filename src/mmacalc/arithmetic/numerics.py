@@ -154,7 +154,7 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
     if not {"A", "B"} <= set(inst.operands):
         raise Error(f"{inst.name} moves a matrix and computes nothing, so it has no arithmetic model")
     inst.architecture.family.require("arithmetic", inst.name)
-    inst, rest = inst.with_parameters(modifiers)
+    inst, rest = inst.split_parameters(modifiers)
     fields = inst.resolved(rest)
     formats = {operand: inst.format(operand, fields).name for operand in "ABCD"}
     row = _row(inst, formats)

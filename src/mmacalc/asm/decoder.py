@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from ..base.errors import Error, counted
+from ..base.errors import Error, plural
 from ..base.records import TupleRecord
 from .decoded import ConstantOperand, DecodedInstruction, RegisterOperand
 from .decoded_text import instruction_text
@@ -205,7 +205,7 @@ def _walk(
     name = covered(target)
     if len(code) % 4:
         raise Error(
-            f"the code has {counted(len(code), 'byte')}; instructions are whole 32-bit words, so a multiple of 4"
+            f"the code has {plural(len(code), 'byte')}; instructions are whole 32-bit words, so a multiple of 4"
         )
     size = wave or FAMILY_OF[name][2]
     rows = table(name, size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..base.checks import arguments_checked
-from ..base.errors import Error, counted
+from ..base.errors import Error, plural
 from .assembler import statement
 from .decoder import listing, matrix_listing
 from .reader import MATRIX, Reader
@@ -89,7 +89,7 @@ def instructions(code: bytes, arch: str, wave: int | None = None, llvm: int | No
         return decoded
     if len(code) % 4:
         raise Error(
-            f"the code has {counted(len(code), 'byte')}; instructions are whole 32-bit words, so a multiple of 4"
+            f"the code has {plural(len(code), 'byte')}; instructions are whole 32-bit words, so a multiple of 4"
         )
     where = target(arch, wave, llvm)
     older = () if llvm else where.entry.architecture.assembly_of  # the LLVM versions that encode it otherwise

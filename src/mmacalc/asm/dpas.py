@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from ..base.checks import number as whole_number
 from ..base.checks import whole
-from ..base.errors import Error, counted, did_you_mean
+from ..base.errors import Error, did_you_mean, plural
 from ..base.records import Record, TupleRecord
 from ..catalog import entry
 from ..families.dpas import TYPES
@@ -265,7 +265,7 @@ def instructions(code: bytes, arch: str, wave: int | None = None, llvm: int | No
     """
     title = _generation(arch, wave, llvm)[0]
     if len(code) % 8:
-        raise Error(f"the code has {counted(len(code), 'byte')}; instructions of {title} have 16, or 8 if compacted")
+        raise Error(f"the code has {plural(len(code), 'byte')}; instructions of {title} have 16, or 8 if compacted")
     code, at, found = bytes(code), 0, []
     while at < len(code):
         length = 8 if int.from_bytes(code[at : at + 8], "little") >> 29 & 1 else 16  # compacted

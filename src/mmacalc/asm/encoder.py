@@ -13,7 +13,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from ..base.errors import Error, counted
+from ..base.errors import Error, plural
 from ..base.records import TupleRecord
 from .constants import CONSTANTS, ZERO
 from .decoded import RegisterOperand
@@ -299,7 +299,7 @@ class _Reading:
         names = [slot.name for slot in slots]
         if all(names):
             return f"{self.row.mnemonic} takes {len(slots)} operands ({', '.join(names)}); {names[got]} is missing"
-        return f"{self.row.mnemonic} takes {counted(len(slots), 'operand')}; got {got}"
+        return f"{self.row.mnemonic} takes {plural(len(slots), 'operand')}; got {got}"
 
     def _unsigned(self, signs: dict[str, int]) -> list[str]:
         """The operands without their signs, which are entered."""

@@ -107,19 +107,19 @@ def how_to_install(package: str) -> str:
     return f"{sys.executable} -m pip install {package}"
 
 
-def counted(number: int, noun: str, nouns: str = "") -> str:
+def plural(number: int, noun: str, nouns: str = "") -> str:
     """A number of things, in the singular where it is one.
 
-    >>> counted(1, "byte"), counted(0, "byte"), counted(2, "class", "classes")
+    >>> plural(1, "byte"), plural(0, "byte"), plural(2, "class", "classes")
     ('1 byte', '0 bytes', '2 classes')
     """
     return f"{number} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
-def first_of(names: Iterable[str], most: int = 4) -> str:
+def abbreviated(names: Iterable[str], most: int = 4) -> str:
     """The first names of a list, and how many more there are.
 
-    >>> first_of("abcdef"), first_of("abcd")
+    >>> abbreviated("abcdef"), abbreviated("abcd")
     ('a, b, c, d and 2 more', 'a, b, c, d')
     """
     every = list(names)

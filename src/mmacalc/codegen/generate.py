@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 from ..base.checks import arguments_checked, shown
-from ..base.errors import Error, did_you_mean, first_of
+from ..base.errors import Error, abbreviated, did_you_mean
 from ..base.records import TupleRecord, json_keys
 from . import attention_cuda, attention_hip, cuda, exports, gemm_cuda, gemm_hip, gemm_tcgen05, gemm_tma, gemm_wgmma, hip
 from . import gemm as tiled
@@ -160,7 +160,7 @@ def generate(
         others |= {"order_a": order_a != "row", "order_b": order_b != "col", **modifiers}
         return plain(_attention(instruction, wave, attention, causal, tile, others))
     size = instruction.architecture.wave(wave)
-    instruction, modifiers = instruction.with_parameters(modifiers)
+    instruction, modifiers = instruction.split_parameters(modifiers)
     fields = instruction.resolved(modifiers)
     instruction.check_modifiers(size, fields)
     if causal:
@@ -292,7 +292,9 @@ def _notes(operand: Operand) -> Iterator[str]:
     for digit, value in chosen:
         yield f"only the lanes with {digit.value} == {value} hold elements: the selector chooses them"
     if not chosen and (empty := _empty_lanes(operand)):
-        run = f"{empty[0]} to {empty[-1]}" if len(empty) == 1 + empty[-1] - empty[0] else first_of(map(str, empty), 8)
+        run = (
+            f"{empty[0]} to {empty[-1]}" if len(empty) == 1 + empty[-1] - empty[0] else abbreviated(map(str, empty), 8)
+        )
         yield f"lanes {run} hold nothing"
     for axis, extent in operand.layout.partial.items():
         yield f"{axis} ends at {extent}: items at and beyond it hold nothing"

@@ -210,9 +210,9 @@ def _modified(
 ) -> Execution:
     if "A" not in inst.operands or "B" not in inst.operands:
         raise Error(f"{inst.name} moves a matrix and computes nothing; multiply and execute are for products")
-    inst, rest = inst.with_parameters(modifiers)
+    inst, rest = inst.split_parameters(modifiers)
     if inst.in_tensor_memory and inst.formats:  # of the largest shape where none was named
-        inst = inst.with_parameters({"m": inst.m, "n": inst.n})[0]
+        inst = inst.split_parameters({"m": inst.m, "n": inst.n})[0]
     size = inst.architecture.wave(wave)
     fields = {name: int(value) for name, value in inst.resolved(rest).items() if value}
     if clamp and inst.format("A").kind != "either":

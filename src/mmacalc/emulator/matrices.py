@@ -190,15 +190,15 @@ def fitted(inst: Instruction, a: ArrayLike, b: ArrayLike, modifiers: Mapping[str
     """
     if not inst.in_tensor_memory:
         return inst, modifiers
-    inst, rest = inst.with_parameters(modifiers)
-    inst = inst.with_parameters(_types(inst, a, b))[0]
+    inst, rest = inst.split_parameters(modifiers)
+    inst = inst.split_parameters(_types(inst, a, b))[0]
     given = getattr(inst, "given", {})
     left, right = (value.shape if hasattr(value, "shape") else np.shape(value) for value in (a, b))
     sizes = {}
     if len(left) > 1 and len(right) > 1:
         sizes = {"m": int(left[-2]), "n": int(right[-1]), "k": int(right[-2])}
     try:
-        return inst.with_parameters({name: size for name, size in sizes.items() if name not in given})[0], rest
+        return inst.split_parameters({name: size for name, size in sizes.items() if name not in given})[0], rest
     except Error as error:
         raise Error(f"{error}; this is one instruction, mmacalc.gemm multiplies matrices of any size") from None
 

@@ -62,7 +62,7 @@ class _TensorCore(Family):
 
     def operands(self, instruction: Instruction) -> tuple[str, ...]:
         """Those that the name of the PTX instruction implies."""
-        return instruction.given_operands
+        return instruction.explicit_operands
 
     def place(self, instruction: Instruction, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
         """The placement of one operand of an mma, mma.sp, wgmma, ldmatrix, stmatrix or movmatrix."""

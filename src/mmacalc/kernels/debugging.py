@@ -6,7 +6,7 @@ import numpy as np
 
 from ..asm.code_objects import Kernel
 from ..base.checks import arguments_checked, shown
-from ..base.errors import Error, first_of
+from ..base.errors import Error, abbreviated
 from .device.debugging import Debugged, Stopped, stop_at, watched
 from .device.launch import dim3
 from .launching import launch_observed
@@ -104,7 +104,7 @@ def _element(
     at = next((list_.index(one.name) for list_ in (names, numbered) if one.name in list_), None)
     array = args[at] if at is not None and at < len(args) else None
     if at is None or not isinstance(array, np.ndarray):
-        raise Error(f"watch: {one.text}: the kernel has no array called '{one.name}'; it takes {first_of(names, 8)}")
+        raise Error(f"watch: {one.text}: the kernel has no array called '{one.name}'; it takes {abbreviated(names, 8)}")
     assert one.at is not None
     if one.at >= array.size:
         raise Error(f"watch: {one.text}: {one.name} has {array.size} elements")

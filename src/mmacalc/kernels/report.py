@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ..base.checks import arguments_checked
-from ..base.errors import Error, counted
+from ..base.errors import Error, plural
 from ..base.json_form import encoded
 from ..base.records import json_keys
 from ..throughput import MATRIX_UNITS, peak
@@ -163,13 +163,13 @@ class Report:
 
     def __repr__(self) -> str:
         return (
-            f"<Report: {counted(self.waves, 'wave')}, {counted(sum(self.instructions.values()), 'matrix instruction')}>"
+            f"<Report: {plural(self.waves, 'wave')}, {plural(sum(self.instructions.values()), 'matrix instruction')}>"
         )
 
     def __str__(self) -> str:
         traffic = self.traffic
         lines = [
-            f"{counted(self.workgroups, 'workgroup')}, {counted(self.waves, 'wave')} on {self.architecture.title}",
+            f"{plural(self.workgroups, 'workgroup')}, {plural(self.waves, 'wave')} on {self.architecture.title}",
             *(f"{count} x {name}" for name, count in self.instructions.items()),
             *self._work_lines(),
             f"{traffic.loaded} bytes loaded, {traffic.stored} stored; LDS {traffic.lds_loaded}, {traffic.lds_stored}",
@@ -200,7 +200,7 @@ class Report:
         for site in self.lds:
             if site.conflicts:
                 each = f"{site.accesses} x {site.access} of {site.bytes} bytes a lane"
-                lines.append(f"  {site.place}: {counted(site.conflicts, 'conflict')} in {each} ({site.provenance})")
+                lines.append(f"  {site.place}: {plural(site.conflicts, 'conflict')} in {each} ({site.provenance})")
         return lines
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..base.checks import arguments_checked
-from ..base.errors import Error, counted
+from ..base.errors import Error, plural
 from ..base.records import TupleRecord, json_keys
 from .accesses import PLAIN, Accesses, LdsCost, Placing, Repair, accesses, lds_cost, repair
 from .copies import LdsCopy, copies
@@ -294,7 +294,7 @@ def _check_swizzle(tile: Tile, found: Accesses, placing: Placing) -> None:
         least = "vec" if isinstance(swizzle, RowSwizzle) else "the base"
         right = -(-found.access_bytes * 8 // bits) if least == "vec" else found.access_bytes.bit_length() - 1
         raise Error(
-            f"{asked} keeps {counted(piece, 'byte')} together, and a lane's access has {found.access_bytes}; {least} "
+            f"{asked} keeps {plural(piece, 'byte')} together, and a lane's access has {found.access_bytes}; {least} "
             f"should be at least {right}"
         )
 

@@ -13,7 +13,7 @@ Which of these a target has are lines of its catalog file (`lds_copies`).
 
 from __future__ import annotations
 
-from ..base.errors import counted
+from ..base.errors import plural
 from ..base.records import TupleRecord, json_keys
 from .swizzles import MODES
 
@@ -92,10 +92,10 @@ def _lanes(name: str, width: int, tile: Tile, placing: Placing, scattered: bool)
 def _lane_fault(tile: Tile, placing: Placing, width: int, together: int) -> str:
     """Why lanes cannot fill the tile with accesses of `width` bytes; empty if they can."""
     if tile.row_bytes % width:
-        return f"rows of {counted(tile.row_bytes, 'byte')} are not whole accesses of {width}"
+        return f"rows of {plural(tile.row_bytes, 'byte')} are not whole accesses of {width}"
     piece = placing.swizzle.piece(tile.operand.placement.bits)
     if piece and piece % width:
-        return f"the swizzle keeps {counted(piece, 'byte')} together, and a lane fills {width}"
+        return f"the swizzle keeps {plural(piece, 'byte')} together, and a lane fills {width}"
     span = placing.every or tile.row_bytes
     if placing.pad and together and span % together:
         where = f"every {span} bytes" if placing.every else f"behind each row of {span} bytes"

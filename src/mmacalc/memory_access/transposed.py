@@ -7,7 +7,7 @@ at a lane's address follows from `TransposeLoad.lane_fetches`, and which k and r
 
 from __future__ import annotations
 
-from ..base.errors import Error, counted
+from ..base.errors import Error, plural
 from ..base.records import TupleRecord, json_keys
 from .accesses import PLAIN, Accesses, Placing, Repair, repair
 from .banks import BankAccess, bank_access
@@ -160,11 +160,11 @@ def _fault(tile: Tile, placing: Placing, width: int) -> str:
     if placing.every and (placing.pad % _alignment(width) or placing.every % _alignment(width)):
         return f"{placing.pad} bytes every {placing.every} do not keep accesses of {width} bytes aligned"
     if (stride := tile.row_bytes + (0 if placing.every else placing.pad)) % _alignment(width):
-        return f"rows {counted(stride, 'byte')} apart do not keep accesses of {width} bytes aligned"
+        return f"rows {plural(stride, 'byte')} apart do not keep accesses of {width} bytes aligned"
     whole = swizzle == PLAIN.swizzle or not any(swizzle)
     if not whole and (piece := swizzle.piece(bits)) % width:
         least = "vec" if isinstance(swizzle, RowSwizzle) else "the base"
-        return f"the swizzle keeps {counted(piece, 'byte')} together, of the {width} at a lane's address: raise {least}"
+        return f"the swizzle keeps {plural(piece, 'byte')} together, of the {width} at a lane's address: raise {least}"
     return ""
 
 

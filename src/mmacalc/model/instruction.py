@@ -60,7 +60,7 @@ class Instruction(Record, Actions):
         since_llvm: the first LLVM version that assembles it, where that is not the oldest of `mmacalc.asm.targets`.
         aliases: other spellings.
         doubts: the parts that no second public source confirms, each with the reason ("" if none is recorded).
-        stated_provenance: how sure the rest is.
+        row_provenance: how sure the rest is.
         elsewhere: operands that are not in registers, or whose layout is unspecified, each with a sentence.
 
     PTX instructions also have:
@@ -86,10 +86,10 @@ class Instruction(Record, Actions):
     prefix_opcode: int | None = None
     since_llvm: int = 0
     aliases: tuple[str, ...] = ()
-    stated_provenance: str = "two sources agree"
+    row_provenance: str = "two sources agree"
     doubts: Mapping[str, str] = {}
     elsewhere: Mapping[str, str] = {}
-    given_operands: tuple[str, ...] = ()
+    explicit_operands: tuple[str, ...] = ()
     ptx: str = ""
     targets: tuple[str, ...] = ()
     kind: str = ""
@@ -166,14 +166,14 @@ class Instruction(Record, Actions):
     @cached_property
     def provenance(self) -> str:
         """How sure the record is: "unconfirmed" when any part of it is, see `provenance_of`."""
-        return "unconfirmed" if self.unconfirmed else self.stated_provenance
+        return "unconfirmed" if self.unconfirmed else self.row_provenance
 
     def _problems(self) -> Iterator[str]:
         shape = (self.m, self.n, self.k, self.blocks)
         if not all(isinstance(size, int) and size > 0 for size in shape):
             yield f"the shape is {shape}; it should be four positive numbers M, N, K, blocks"
-        if self.stated_provenance not in PROVENANCES:
-            yield f"provenance '{self.stated_provenance}' is not one of: {', '.join(PROVENANCES)}"
+        if self.row_provenance not in PROVENANCES:
+            yield f"provenance '{self.row_provenance}' is not one of: {', '.join(PROVENANCES)}"
         for name in self.formats.values():
             if name not in FORMATS and name not in CHOICES:
                 yield f"the format '{name}' is called '{named(name).name}' here"
@@ -330,7 +330,7 @@ class Instruction(Record, Actions):
         tested = self.architecture.layouts_on_hardware.get(kind, ())
         if part in self.operands and self.formats.get("A") in tested:
             return "hardware-verified"
-        return "assumed" if part in self.architecture.assumed else self.stated_provenance
+        return "assumed" if part in self.architecture.assumed else self.row_provenance
 
     @arguments_checked
     def format_names(self, operand: str) -> set[str]:
@@ -463,14 +463,14 @@ class Instruction(Record, Actions):
         """
         return canonical_modifiers(self, modifiers)
 
-    def with_parameters(self, modifiers: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:
+    def split_parameters(self, modifiers: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:
         """The instruction with the shape and types that are among modifiers, and the other modifiers.
 
         Args:
             modifiers: of tcgen05 also m, n, k, a, b, d, scale; see `TensorMemoryInstruction.shaped`.
 
         >>> import mmacalc
-        >>> mma, rest = mmacalc.instruction("B200", "tcgen05.mma.cta_group::1.kind::f16").with_parameters({"m": 64})
+        >>> mma, rest = mmacalc.instruction("B200", "tcgen05.mma.cta_group::1.kind::f16").split_parameters({"m": 64})
         >>> mma.m, rest
         (64, {})
         """

@@ -178,7 +178,7 @@ class TensorMemoryInstruction(Instruction):
         scales = {"scale_id_a": (0, 1, 2, 3), "scale_id_b": (0, 1, 2, 3)} if self.scaled else {}
         return {"half": (0, 1), **({"selector": (0, 1)} if self.sparse else {}), **scales}
 
-    def with_parameters(self, modifiers: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:
+    def split_parameters(self, modifiers: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:
         """The instruction with the shape and types among modifiers, and the modifiers that remain.
 
         Types are also called a_type, b_type, d_type and scale_type, as on the command line.

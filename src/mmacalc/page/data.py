@@ -139,7 +139,7 @@ class _Tables:
         operands = []
         for name in inst.drawn_operands:
             number, doubt = tensor_memory.choice(inst, name, self._cells)
-            sure = self._number("provenances", "unconfirmed" if doubt else inst.stated_provenance)
+            sure = self._number("provenances", "unconfirmed" if doubt else inst.row_provenance)
             operands.append(self._number("operands", [name, self._number("choices", number), -1, sure]))
         elsewhere = [self._number("elsewhere", ["B", inst.elsewhere["B"]])]
         return [

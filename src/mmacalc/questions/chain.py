@@ -13,7 +13,7 @@ relabelled, elements often stay in their lanes; --keep-k asks without that.
 
 from __future__ import annotations
 
-from ..base.errors import Error, counted
+from ..base.errors import Error, plural
 from ..base.records import Record, json_keys
 from ..catalog import entry
 from ..command import Command, Reply, argument, flag, option, show
@@ -275,7 +275,7 @@ def _rows(way: Way) -> str:
         return ""
     rows = way.lds
     pad = f" + {rows.pad_bytes}" if rows.pad_bytes else ""
-    cost = f"{counted(rows.cycles, 'cycle')}, {counted(rows.conflicts, 'conflict')}"
+    cost = f"{plural(rows.cycles, 'cycle')}, {plural(rows.conflicts, 'conflict')}"
     return f", rows of {rows.row_bytes}{pad} along {rows.along}: {cost}"
 
 

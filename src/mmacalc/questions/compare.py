@@ -13,7 +13,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from ..base.checks import arguments_checked
-from ..base.errors import Error, first_of
+from ..base.errors import Error, abbreviated
 from ..base.records import Record, cached_property, json_keys
 from ..catalog import entry
 from ..command import Command, Reply, argument, option, show
@@ -217,7 +217,7 @@ def _lines(comparison: InstructionComparison) -> Iterator[str]:
     yield "builtins"
     for side in sides:
         named = dict.fromkeys([name for one in side.builtins if (name := one.builtin or one.llvm_intrinsic)])
-        yield f"    {side.instruction.arch:{_width(comparison)}}  {first_of([*named]) or 'none'}"
+        yield f"    {side.instruction.arch:{_width(comparison)}}  {abbreviated([*named]) or 'none'}"
     if comparison.arithmetic.difference is None:
         yield ""
     yield from comparison.arithmetic.lines()

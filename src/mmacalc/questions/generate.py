@@ -18,7 +18,7 @@ status is 1 if the kernel has other matrix instructions than the wanted one, or 
 
 from __future__ import annotations
 
-from ..base.errors import counted
+from ..base.errors import plural
 from ..base.records import Record, TupleRecord, json_keys
 from ..command import Command, Reply, flag, option, show
 from ..command.common import ARCHITECTURE, INSTRUCTION, JSON, WAVE
@@ -52,7 +52,7 @@ def check_text(checked: Checked) -> str:
     """One line for a kernel that contains what was wanted, else what it contains."""
     name, found = checked.instruction.name, checked.matrix_instructions
     if checked.has_instructions:
-        head = f"{counted(checked.instructions, 'instruction')}, {'one' if checked.single else len(found)} {name}"
+        head = f"{plural(checked.instructions, 'instruction')}, {'one' if checked.single else len(found)} {name}"
     else:
         head = f"wanted {'one' if checked.single else 'only'} {name}; got {', '.join(found) or 'none'}"
     lines = [f"{checked.target}: {head}"]
@@ -61,7 +61,7 @@ def check_text(checked: Checked) -> str:
     elif checked.wanted:
         lines[0] += ", no wait state missing"
     lines += [
-        f"  {counted(finding.missing, 'wait state')} missing before: {finding.text}" for finding in checked.findings
+        f"  {plural(finding.missing, 'wait state')} missing before: {finding.text}" for finding in checked.findings
     ]
     return "\n".join(lines) + "\n"
 

@@ -14,7 +14,7 @@ For NVIDIA these are the names of clang 22 and LLVM 22; what they lack is reache
 from __future__ import annotations
 
 from ..base.checks import arguments_checked
-from ..base.errors import Error, first_of
+from ..base.errors import Error, abbreviated
 from ..base.records import Record, json_keys
 from ..catalog import entry
 from ..command import Command, Reply, argument, option, show
@@ -100,7 +100,9 @@ def text(answer: InstructionIntrinsics) -> str:
     """Each builtin with its arguments, and the LLVM intrinsic."""
     name = answer.instruction.name
     if answer.intrinsics and not answer.intrinsics[0].return_type:
-        also = f"  by its arguments also {first_of([inst.name for inst in answer.others])}\n" if answer.others else ""
+        also = (
+            f"  by its arguments also {abbreviated([inst.name for inst in answer.others])}\n" if answer.others else ""
+        )
         return f"{name}\n{''.join(_named(answer.intrinsics))}{also}"
     if answer.intrinsics:
         return f"{name}\n" + "\n".join(_builtin(one) for one in answer.intrinsics)

@@ -14,7 +14,7 @@ Bank phases are data of each architecture, with their source; what has not been 
 
 from __future__ import annotations
 
-from ..base.errors import counted
+from ..base.errors import plural
 from ..command import Command, Reply, flag, number, option, show, tables
 from ..command.common import ARCHITECTURE, INSTRUCTION, JSON, MODIFIERS, TILE, WAVE, operand_of
 from ..command.options import modifiers
@@ -65,7 +65,7 @@ def _head(answer: Memory) -> Iterator[str]:
     along = "row by row" if tile.order == "row" else "column by column"
     yield f"{operand.name} ({operand.format.title}), {along}: {tile.rows} rows of {tile.row_bytes} bytes (ld {tile.ld})"
     if answer.kpack:
-        yield f"  k relabelled over {counted(answer.kpack, 'instruction')}: A and B alike, all k of a lane side by side"
+        yield f"  k relabelled over {plural(answer.kpack, 'instruction')}: A and B alike, all k of a lane side by side"
 
 
 def _transposing(found: MemoryAndRepair) -> Iterator[str]:
@@ -83,7 +83,7 @@ def _transposing(found: MemoryAndRepair) -> Iterator[str]:
             yield f"  byte address of a lane ({one.fetched_by}): {shown}{start}"
         if one.cost:
             cost, as_if = one.cost, f"as a read of {one.access_bytes} bytes a lane, {one.cost.rule.provenance}"
-            yield f"  LDS: {counted(cost.cycles, 'cycle')}, {counted(cost.conflicts, 'conflict')} ({as_if})"
+            yield f"  LDS: {plural(cost.cycles, 'cycle')}, {plural(cost.conflicts, 'conflict')} ({as_if})"
     if found.transposing:
         yield from _repair(found.transposing_search, found.memory.fill, "transposing loads")
         yield "  `mmacalc transpose-loads` has the elements of each lane; without them, each lane by itself:"
@@ -96,7 +96,7 @@ def _where(memory: str) -> str:
 def _accesses(answer: Memory) -> Iterator[str]:
     verb = "Stores" if answer.operand.name == "D" else "Loads"
     number, each = answer.instructions, answer.access_bytes
-    yield f"{verb}: {number} of {counted(each, 'byte')} per lane (runs of {counted(answer.run_bytes, 'byte')})"
+    yield f"{verb}: {number} of {plural(each, 'byte')} per lane (runs of {plural(answer.run_bytes, 'byte')})"
     yield f"  global  {number} x {answer.global_instruction}"
     yield f"  LDS     {number} x {answer.lds_instruction}"
     terms = answer.terms
@@ -121,12 +121,12 @@ def _term(divisor: int, size: int, stride: int) -> str:
 
 def _lds(cost: LdsCost) -> Iterator[str]:
     rule, worst = cost.rule, cost.worst
-    yield f"LDS: {counted(cost.cycles, 'cycle')}, ideal {cost.ideal}, {counted(cost.conflicts, 'conflict')}"
+    yield f"LDS: {plural(cost.cycles, 'cycle')}, ideal {cost.ideal}, {plural(cost.conflicts, 'conflict')}"
     if cost.conflicts:
-        lanes, cycles = _runs(worst.lanes), counted(worst.cycles, "cycle")
+        lanes, cycles = _runs(worst.lanes), plural(worst.cycles, "cycle")
         yield f"  worst phase: lanes {lanes} need {cycles}; bank {worst.bank} is busiest"
     source = f", {rule.source}" if rule.source else ""
-    yield f"  {rule.banks} banks, {counted(cost.phases, 'phase')} in an access ({rule.provenance}{source})"
+    yield f"  {rule.banks} banks, {plural(cost.phases, 'phase')} in an access ({rule.provenance}{source})"
 
 
 def _copies(answer: Memory) -> Iterator[str]:
@@ -136,7 +136,7 @@ def _copies(answer: Memory) -> Iterator[str]:
             yield f"Filled without registers by {one.name}: not as the tile lies: {one.fault}"
             continue
         if not one.from_bytes:
-            boxes = counted(one.instructions, "box", "boxes")
+            boxes = plural(one.instructions, "box", "boxes")
             yield f"Filled without registers by {one.name}: {boxes} of {one.together} bytes"
             continue
         where = "one behind the other" if one.together else "each where it says"
@@ -155,7 +155,7 @@ def _matrix(answer: Memory) -> Iterator[str]:
     for load in answer.matrix_loads:
         registers = f"registers {load.first_register} to {load.first_register + load.registers - 1}"
         yield f"{load.name}: {registers}" if load.registers > 1 else f"{load.name}: register {load.first_register}"
-        yield f"  shared memory: {counted(load.cost.cycles, 'cycle')}, {counted(load.cost.conflicts, 'conflict')}"
+        yield f"  shared memory: {plural(load.cost.cycles, 'cycle')}, {plural(load.cost.conflicts, 'conflict')}"
         rows = [f"{row}:{byte}" for row, byte in load.rows]
         for first in range(0, len(rows), 8):
             yield f"  lanes {first} to {first + 7} give row:byte  {'  '.join(rows[first : first + 8])}"
@@ -166,7 +166,7 @@ def _repair(repair: Repair | None, fill: int, what: str = "accesses") -> Iterato
         return
     pad, swizzle = repair
     yield f"Without conflicts, both for these {what} and for those that fill the tile ({fill} bytes a lane, --fill):"
-    yield f"  padding  {'none keeps both free' if pad is None else counted(pad, 'byte') + ' behind each row'}"
+    yield f"  padding  {'none keeps both free' if pad is None else plural(pad, 'byte') + ' behind each row'}"
     if swizzle is None:
         yield "  swizzle  no XOR of address bits keeps both free; try --kpack 2"
     elif not swizzle.bits:

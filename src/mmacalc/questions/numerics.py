@@ -79,7 +79,7 @@ def numerics(instruction: Instruction, wave: int | None = None, **modifiers: int
     >>> found.numerics.model, found.numerics.provenance, found.example.instruction != found.example.exact
     ('pairwise_f32', 'two sources agree', True)
     """
-    size, (shaped, fields) = instruction.architecture.wave(wave), instruction.with_parameters(modifiers)
+    size, (shaped, fields) = instruction.architecture.wave(wave), instruction.split_parameters(modifiers)
     shaped.check_modifiers(size, shaped.resolved(fields))
     return InstructionNumerics(instruction, size, modifiers, model_of(shaped, **fields))
 

@@ -16,7 +16,7 @@ from textwrap import fill
 
 from ..arithmetic.numerics import numerics
 from ..base.checks import number
-from ..base.errors import Error, counted
+from ..base.errors import Error, plural
 from ..base.files import write
 from ..base.records import Record, json_keys
 from ..catalog import entry
@@ -350,7 +350,7 @@ ALTERNATIVES = 3  # further explanations listed in the text
 def diagnosis_text(diagnosis: Diagnosis, inst: Instruction | None = None) -> str:
     """A diagnosis as a report: the verdict first, then the explanation, then the elements; inst: which was run."""
     if not diagnosis.different and not diagnosis.explanations:
-        return f"Comparison: all {counted(diagnosis.elements, 'element')} are equal to the bit.\n"
+        return f"Comparison: all {plural(diagnosis.elements, 'element')} are equal to the bit.\n"
     largest = ", NaN among them" if diagnosis.max_ulps is None else f", by at most {diagnosis.max_ulps:,} ULP"
     lines = [
         f"Comparison: {diagnosis.different} of {diagnosis.elements} elements differ{largest}."

@@ -26,7 +26,7 @@ The status is 1 if something is wrong with the kernel: an uninitialised value, a
 
 from __future__ import annotations
 
-from ..base.errors import Error, counted
+from ..base.errors import Error, plural
 from ..base.records import TupleRecord, json_keys
 from ..command import Command, Reply, argument, flag, option, show
 from ..command import number as number_option
@@ -203,7 +203,7 @@ def _shown(kernel: Kernel) -> list[KernelArgument]:
 
 def _described(number: int, one: KernelArgument) -> str:
     name = one.name or f"argument {number + 1}"
-    return f"{name}: {counted(one.size, 'byte')}" if one.value_kind == "by_value" else f"{name}: a pointer"
+    return f"{name}: {plural(one.size, 'byte')}" if one.value_kind == "by_value" else f"{name}: a pointer"
 
 
 LANES_IN_ROW = 8
@@ -254,7 +254,7 @@ def coverage_text(found: PtxCoverage) -> str:
     """A line for each statement that cannot be run."""
     lines = []
     for name, statements in found.kernels:
-        wrong = f"{counted(len(statements), 'statement')} cannot be run"
+        wrong = f"{plural(len(statements), 'statement')} cannot be run"
         lines.append(f"{name}: {wrong if statements else 'covered'}")
         lines += [f"  line {line}: {statement}: {why}" for line, statement, why in statements]
     return "\n".join(lines) + "\n"

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from ..base.errors import Error, counted, printable
+from ..base.errors import Error, plural, printable
 from ..base.records import Record, json_keys
 from ..command import Command, Reply, argument, show
 from ..command.common import JSON, TARGET
@@ -85,15 +85,15 @@ def _listing_text(answer: ListedWaits) -> str:
         lines += [f"{printable(part) or name}:"]
         lines += [_listed(one, addresses) for one in waits]
     short = sum(one.missing > 0 for one in report.waits)
-    lines.append(f"{counted(len(report.waits), 'wait')}, of which {short} too short" if short else
-                 f"{counted(len(report.waits), 'wait')}, all long enough")  # fmt: skip
+    lines.append(f"{plural(len(report.waits), 'wait')}, of which {short} too short" if short else
+                 f"{plural(len(report.waits), 'wait')}, all long enough")  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
 def _listed(one: RequiredWait, addresses: Mapping[int, int]) -> str:
     first, second = (f"{addresses[line]:#x}" if line in addresses else f"line {line}"
                      for line in (one.first_line, one.line))  # fmt: skip
-    enough = f"  {counted(one.missing, 'state')} missing" if one.missing else ""
+    enough = f"  {plural(one.missing, 'state')} missing" if one.missing else ""
     ends = f" or {one.wait.expiry.instruction}" if one.wait.expiry.instruction else ""
     return (
         f"  {second}: {printable(one.text)}\n"
@@ -104,7 +104,7 @@ def _listed(one: RequiredWait, addresses: Mapping[int, int]) -> str:
 
 def states_text(states: int, unit: str) -> str:
     """`4 wait states`, or `4 VALU wait states` where only VALU instructions count."""
-    return counted(states, "VALU wait state" if unit == "v_nop" else "wait state")
+    return plural(states, "VALU wait state" if unit == "v_nop" else "wait state")
 
 
 def nops_text(nops: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ D[200][17] = Tensor Memory of CTA 1, lane 72, column 17, bits 15:0
 
 from __future__ import annotations
 
-from ..base.errors import counted
+from ..base.errors import plural
 from ..model.operand import TensorMemoryLocation
 from ..model.tensor_memory import TensorMemoryInstruction, TensorMemoryMove
 from . import ptx
@@ -71,7 +71,7 @@ def notes(operand: Operand) -> list[str]:
         ]
     if operand.load:
         each, loads = operand.registers // layout.spans["load"], layout.spans["load"]
-        found = [f"lane 32 w + t is lane t of warp w; {counted(loads, 'load')} of {counted(each, 'register')}"]
+        found = [f"lane 32 w + t is lane t of warp w; {plural(loads, 'load')} of {plural(each, 'register')}"]
         return [*found, "lanes 128 to 255 are 0 to 127 of CTA 1"] if operand.wave_place == "cta" else found
     found = ["lanes 128 to 255 are lanes 0 to 127 of CTA 1"] if operand.wave_place == "cta" else []
     if operand.name in ("SA", "SB"):

@@ -5,7 +5,7 @@ files are read, and the grammar of AMD's mnemonics. The grammars of other names 
 from __future__ import annotations
 
 from ...base.checks import fits, shown, whole
-from ...base.errors import Error, did_you_mean, first_of
+from ...base.errors import Error, abbreviated, did_you_mean
 from ...base.records import Cache, TupleRecord, cached_property, frozen
 from ...formats import CHOICES, FORMATS
 from ...model import Architecture, Instruction, Product
@@ -309,7 +309,7 @@ class Line:
             features=(*architecture.family.implied_features(described), *self.features),
             narrow_cycles=self.narrow_cycles, wait_cycles=self.wait_cycles, block_size=described.block_size,
             prefix_opcode=more.get("prefix_opcode"), since_llvm=more.get("since_llvm", 0), aliases=aliases,
-            stated_provenance=more.get("provenance", architecture.provenance or "two sources agree"),
+            row_provenance=more.get("provenance", architecture.provenance or "two sources agree"),
             doubts=doubts if isinstance(doubts, dict) else dict.fromkeys(doubts, ""),
         )  # fmt: skip
 
@@ -396,7 +396,7 @@ def instruction_of_shape(entry: Entry, text: str) -> Instruction | None:
         which = f" that begins with {kind}" if kind else ""
         raise Error(f"{name} has no instruction of shape {spelt}{which}. `mmacalc find -a {name}` lists what there is.", kind="unknown name")
     raise Error(
-        f"{len(having)} instructions of {name} have the shape {spelt}: {first_of(having)}. "
+        f"{len(having)} instructions of {name} have the shape {spelt}: {abbreviated(having)}. "
         f"`mmacalc find -a {name} --shape {spelt}` lists them."
     )
 

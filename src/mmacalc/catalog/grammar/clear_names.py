@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 
 from ...base.checks import whole
-from ...base.errors import Error, did_you_mean, first_of
+from ...base.errors import Error, abbreviated, did_you_mean
 from ...formats import formats_named
 from .nvvm import LLVM, functions, plain_name
 
@@ -78,7 +78,7 @@ def clear_name(entry: Entry, text: str) -> str | None:
     if len(found) > 1:
         name = entry.architecture.name
         raise Error(
-            f"'{text.strip()[:60]}' may be {len(found)} instructions of {name}: {first_of(found)}."
+            f"'{text.strip()[:60]}' may be {len(found)} instructions of {name}: {abbreviated(found)}."
             f" Did you mean {' or '.join(found[:3])}?",
             kind="unknown name",
         )  # fmt: skip

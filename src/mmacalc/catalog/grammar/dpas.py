@@ -177,8 +177,8 @@ class Entry(PlainEntry):
             provenance = more.get("provenance", self.architecture.provenance or "two sources agree")
             made = self._alike(full, lambda: Instruction(
                 self.architecture, full, n=channels, blocks=1, **describe(full, self._types), doubts=doubts,
-                stated_provenance=provenance,
-            ), n=channels, doubts=doubts, stated_provenance=provenance)  # fmt: skip
+                row_provenance=provenance,
+            ), n=channels, doubts=doubts, row_provenance=provenance)  # fmt: skip
             return self._instructions.setdefault(full, made)
         return self._instructions[full]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ...base.checks import fits, number, shown, whole
-from ...base.errors import Error, counted, did_you_mean
+from ...base.errors import Error, did_you_mean, plural
 from ...base.records import Cache, cached_property, frozen
 from ...formats import named
 from ...model import Instruction
@@ -122,7 +122,7 @@ def check_name(name: str) -> None:
     types = [part for part in parts if part in TYPES]
     least, most = TYPES_OF[parts[0]] if opcode not in ("wmma.load", "wmma.store") else (1, 1)
     if not least <= len(types) <= most:
-        raise Error(f"'{name}' has {counted(len(types), 'type')}; {parts[0]} has {least} to {most}")
+        raise Error(f"'{name}' has {plural(len(types), 'type')}; {parts[0]} has {least} to {most}")
 
 
 def check_more(name: str, more: Mapping[str, Any]) -> None:
@@ -158,7 +158,7 @@ def describe(name: str) -> dict[str, Any]:
         fragment = parts[2].upper()
         return {
             "m": m, "n": n, "k": k, "blocks": 1, "formats": {fragment: types[0]}, "features": ("wmma", "move"),
-            "given_operands": (fragment,), "layouts": tuple(part for part in parts if part in ("row", "col")),
+            "explicit_operands": (fragment,), "layouts": tuple(part for part in parts if part in ("row", "col")),
             "fragment_registers": {fragment: wmma_registers((m, n, k), fragment, types[0])},
         }  # fmt: skip
     if parts[0] == "wmma" and len(types) == 2:
@@ -197,7 +197,7 @@ def _qualified(parts: list[str], k: int, types: list[str], formats: dict[str, st
         features.append("wmma")
     if "wgmma" in flags:
         facts["elsewhere"] = {"B": SHARED_MEMORY}
-    return {**facts, "features": tuple(features), "given_operands": tuple(operands)}
+    return {**facts, "features": tuple(features), "explicit_operands": tuple(operands)}
 
 
 def _move(parts: list[str], shape: tuple[int, ...], types: list[str]) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def _move(parts: list[str], shape: tuple[int, ...], types: list[str]) -> dict[st
     formats = {operand: "address" if operand == "P" else held for operand in operands}
     return {
         "m": shape[0], "n": shape[1], "k": 1, "blocks": count, "formats": formats, "moves": parts[0],
-        "features": ("move", "trans") if "trans" in parts else ("move",), "given_operands": operands,
+        "features": ("move", "trans") if "trans" in parts else ("move",), "explicit_operands": operands,
     }  # fmt: skip
 
 
@@ -333,7 +333,7 @@ class Entry(PlainEntry):
                 return record(self.architecture, name, self._tcgen05, provenance)  # which says why
             made = self._alike(
                 parsed.text, lambda: record(self.architecture, name, self._tcgen05, provenance),
-                stated_provenance=provenance, sass=sass_of(parsed, self.architecture.tcgen05),
+                row_provenance=provenance, sass=sass_of(parsed, self.architecture.tcgen05),
             )  # fmt: skip
             return self._instructions.setdefault(name, made)
         try:
@@ -363,8 +363,8 @@ class Entry(PlainEntry):
             provenance = more.get("provenance", self._usual_provenance)
             made = self._alike(name, lambda: Instruction(
                 self.architecture, name, **describe(name), ptx=family[1], targets=self._having(family),
-                doubts=more.get("unconfirmed", {}), stated_provenance=provenance,
-            ), stated_provenance=provenance)  # fmt: skip
+                doubts=more.get("unconfirmed", {}), row_provenance=provenance,
+            ), row_provenance=provenance)  # fmt: skip
             return self._instructions.setdefault(name, made)
         return self._instructions[name]
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 
 from ...base.checks import whole
-from ...base.errors import Error, counted, did_you_mean, first_of
+from ...base.errors import Error, abbreviated, did_you_mean, plural
 from ...base.records import Cache
 from . import expand
 from .ptx import NEWEST, TYPES, key, number_of, shape_of
@@ -259,7 +259,7 @@ def emulated_part(entry: Entry, name: str) -> str:
         return ""
     _, example, text = min(found, key=lambda one: ("wmma" in one[1], one[0]))
     what = next((what for start, what in PARTS.items() if wanted.startswith(start)), "")
-    count = counted(len(found), "instruction")
+    count = plural(len(found), "instruction")
     return f"a part of what ptxas makes of {count} that {target} has no opcode for, such as {example} ({text}){what}"
 
 
@@ -298,7 +298,7 @@ def _tensor_memory(entry: PtxEntry, name: str) -> str:
     if not names:
         since = "" if entry.tensor_memory_names else "; tcgen05 begins with sm_100a"
         return f"no instruction of {entry.architecture.title} that mmacalc lists becomes the SASS opcode {name}{since}"
-    return f"{name} is in several tcgen05 instructions, whose types are in idesc[URx]; give one of {first_of(names)}"
+    return f"{name} is in several tcgen05 instructions, whose types are in idesc[URx]; give one of {abbreviated(names)}"
 
 
 # --- What is wrong with a name of PTX or an opcode of SASS that no target has, and what would be right ---
@@ -345,7 +345,7 @@ def _advice(given: tuple[str, ...], templates: tuple[str, ...]) -> str:
         same = [name.split(".") for name in names if name.split(".")[0] == given[0] and shape in name.split(".")]
         taken = {tuple(p for p in n if p in TYPES): None for n in same if ("sp" in given) == ("sp" in n)}
         near = sorted(taken, key=lambda offer: -sum(x == y for x, y in zip(offer, types)))
-        return f" {given[0]} {shape} takes the types {first_of(map('.'.join, near))}."
+        return f" {given[0]} {shape} takes the types {abbreviated(map('.'.join, near))}."
     return f" Did you mean {' or '.join(close)}?"
 
 

@@ -138,7 +138,7 @@ class Entry(PlainEntry):
         return Instruction(
             self.architecture, key, *shape_of(shape, self.architecture.waves[0]), 1, dict(formats), kind=kind,
             aliases=tuple(more.get("aliases", ())),
-            stated_provenance=more.get("provenance", self.architecture.provenance or "two sources agree"),
+            row_provenance=more.get("provenance", self.architecture.provenance or "two sources agree"),
             doubts=doubts if hasattr(doubts, "keys") else dict.fromkeys(doubts, ""),
         )  # fmt: skip
 

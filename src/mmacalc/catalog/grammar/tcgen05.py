@@ -451,9 +451,9 @@ def _mma(
     elsewhere = dict.fromkeys(operands, "is in Tensor Memory; its shape is in the instruction descriptor")
     return TensorMemoryInstruction(
         architecture, name.text, rows[-1], columns[-1], depth, 1, formats, features=tuple(features), ptx=PTX,
-        targets=targets, given_operands=tuple(operands), elsewhere={**elsewhere, "B": WHERE_B}, kind=name.kind,
+        targets=targets, explicit_operands=tuple(operands), elsewhere={**elsewhere, "B": WHERE_B}, kind=name.kind,
         scale_vec=scales, block_size=depth // scales if scales else 0, form=form,
-        depths=depths, stated_provenance=provenance, sass=sass_of(name, architecture.tcgen05),
+        depths=depths, row_provenance=provenance, sass=sass_of(name, architecture.tcgen05),
     )  # fmt: skip
 
 
@@ -466,5 +466,5 @@ def _move(architecture: Architecture, name: Name, targets: tuple[str, ...], prov
     return TensorMemoryMove(
         architecture, name.text, 1, 1, 1, 1, {}, features=("tensor-memory", "move"), ptx=PTX, targets=targets,
         moves=f"tcgen05.{name.operation}", layout=layout, pack=pack, sass=sass_of(name, architecture.tcgen05),
-        stated_provenance=provenance,
+        row_provenance=provenance,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from ...base.errors import Error, counted
+from ...base.errors import Error, plural
 from ..device.findings import Reporter, Stop
 from ..device.scheduler import Waves
 from .checks import Alignment, Barriers, Bounds, Moves, Products, Races, Unread, Waits
@@ -206,12 +206,12 @@ class Batch:
                 place = int(waves.place[rows[0]]) if waiting else at
                 known = self.program.instructions.get(place)
                 text = "no instruction" if known is None else self.tally.describe(known)
-                who = f"{counted(len(rows), 'wave')} {'waiting ' if waiting else ''}at {place:#x} ({text})"
+                who = f"{plural(len(rows), 'wave')} {'waiting ' if waiting else ''}at {place:#x} ({text})"
                 parts.append(f"{who}, first {waves.text(int(rows[0]))}")
         ended = int(waves.ended.sum())
-        parts += [f"{counted(ended, 'wave')} ended"] if ended else []
-        more = [f"{counted(len(parts) - PLACES, 'place')} more"] if len(parts) > PLACES else []
-        return f"{counted(self.tally.executed, 'instruction')}: {'; '.join(parts[:PLACES] + more)}"
+        parts += [f"{plural(ended, 'wave')} ended"] if ended else []
+        more = [f"{plural(len(parts) - PLACES, 'place')} more"] if len(parts) > PLACES else []
+        return f"{plural(self.tally.executed, 'instruction')}: {'; '.join(parts[:PLACES] + more)}"
 
     def _found(self) -> str:
         """The first finding of a launch that does not end, which is often why."""

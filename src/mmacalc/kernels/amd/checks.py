@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 
 from ...asm.decoder import text
-from ...base.errors import counted
+from ...base.errors import plural
 from ...base.records import Cache, TupleRecord
 from ...emulator.core import address as core_address
 from ...hazards.lint import SCHED_MODE
@@ -393,7 +393,7 @@ class Bounds:
     ) -> NoReturn:
         row, lane = who
         verb = "loads" if access.action == "load" else "stores"
-        text = f"it {verb} {counted(access.size, 'byte')} {where}"
+        text = f"it {verb} {plural(access.size, 'byte')} {where}"
         raise Stop(f"{self.reporter.where(row, instruction, lane)}: {text}")
 
 
@@ -427,7 +427,7 @@ class Alignment:
         wrong = (addresses & (native - 1)) != 0
         byte = int(addresses[int(wrong.argmax())])
         verb = "writes" if event.kind == "write" else "reads"
-        what = f"{verb} {counted(access.size, 'byte')} at byte {byte} of LDS, not a multiple of {native}"
+        what = f"{verb} {plural(access.size, 'byte')} at byte {byte} of LDS, not a multiple of {native}"
         enter, why = self.reporter.note, "right in the unaligned mode that ROCm sets, at another address in any other"
         if self.falls_back and "_load_tr" in event.instruction.name:
             enter, why = self.reporter.find, "the hardware then loads without transposing"
@@ -520,7 +520,7 @@ class Unread:
         unread = (self._writer >= 0) & (self._read == 0)
         for address in np.unique(self._writer[unread]).tolist():
             bytes_ = np.flatnonzero(unread & (self._writer == address)).tolist()
-            what = f"{counted(len(bytes_), 'byte')} of LDS that nothing reads: {lanes_text(tuple(bytes_), 'byte')}"
+            what = f"{plural(len(bytes_), 'byte')} of LDS that nothing reads: {lanes_text(tuple(bytes_), 'byte')}"
             tally.note(entry_at(tally, "never read", program.instructions[address], f"writes {what}", 1))
 
 

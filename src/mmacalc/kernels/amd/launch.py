@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from ...base.checks import shown
-from ...base.errors import Error, counted
+from ...base.errors import Error, plural
 from ..device.findings import Tally
 from ..device.launch import checked_seed, value_bytes, workgroups
 from ..device.memory import GlobalMemory, check_type
@@ -177,7 +177,7 @@ class _CompiledLaunch:
                 batch.unread = unread
                 batch.grid_races.begin(checks, done)
                 left = total - done - len(groups)
-                batch.later = f"{counted(left, 'workgroup')} of the launch, which has {total}," if left else ""
+                batch.later = f"{plural(left, 'workgroup')} of the launch, which has {total}," if left else ""
                 for observer in observers:
                     observer.started(batch)
                 if trace is not None and done * each <= trace[0] < (done + len(groups)) * each:
@@ -350,7 +350,7 @@ def packed_arguments(
     shown_ones = [one for one in listed if not one.value_kind.startswith("hidden_")]
     if len(shown_ones) != len(given):
         raise Error(
-            f"the kernel takes {counted(len(shown_ones), 'argument')} ({_signature(shown_ones)}); got {len(given)}"
+            f"the kernel takes {plural(len(shown_ones), 'argument')} ({_signature(shown_ones)}); got {len(given)}"
         )
     content = bytearray(length)
     memory.add_kept()
@@ -371,7 +371,7 @@ def _signature(listed: Sequence[KernelArgument]) -> str:
 
 def _described(number: int, one: KernelArgument) -> str:
     name = one.name or f"argument {number + 1}"
-    return f"{name}: a pointer" if one.value_kind != "by_value" else f"{name}: {counted(one.size, 'byte')}"
+    return f"{name}: a pointer" if one.value_kind != "by_value" else f"{name}: {plural(one.size, 'byte')}"
 
 
 def _packed(number: int, one: KernelArgument, value: Any, memory: GlobalMemory) -> bytes:
@@ -380,7 +380,7 @@ def _packed(number: int, one: KernelArgument, value: Any, memory: GlobalMemory) 
         check_type(name, value)
     if isinstance(value, np.ndarray) and value.ndim:
         if size != 8:
-            raise Error(f"{name} of the kernel is a value of {counted(size, 'byte')}; got an array")
+            raise Error(f"{name} of the kernel is a value of {plural(size, 'byte')}; got an array")
         return memory.address(name, value).to_bytes(8, "little")
     if one.value_kind != "by_value":
         if value is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...asm.decoded import RegisterOperand
 from ...asm.decoder import text
-from ...base.errors import counted
+from ...base.errors import plural
 from ...base.records import TupleRecord, json_keys
 from ..device.report import CompiledReport
 from ..report import KEYS, Report
@@ -116,16 +116,16 @@ class KernelReport(CompiledReport, Report):
     def _lds_lines(self) -> list[str]:
         lines = super()._lds_lines()
         if self.lds_atomics:
-            count = counted(self.lds_atomics, "atomic operation")
+            count = plural(self.lds_atomics, "atomic operation")
             lines.append(f"LDS: {count}, not among the cycles: no public source says what they take")
         return lines
 
     def __repr__(self) -> str:
-        ran = f"{counted(self.waves, 'wave')}, {counted(self.executed, 'instruction')}"
+        ran = f"{plural(self.waves, 'wave')}, {plural(self.executed, 'instruction')}"
         return self._short(ran)
 
     def __str__(self) -> str:
-        return f"{self.kernel} for {self.target}: {counted(self.executed, 'instruction')}\n{super().__str__()}"
+        return f"{self.kernel} for {self.target}: {plural(self.executed, 'instruction')}\n{super().__str__()}"
 
     def _finding_lines(self) -> list[str]:
         lines = [

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...arithmetic.codecs import decode
 from ...base.checks import number
-from ...base.errors import Error, counted, first_of
+from ...base.errors import Error, abbreviated, plural
 from ...base.json_form import encoded
 from ...base.records import TupleRecord, json_keys
 from .findings import lanes_text
@@ -181,7 +181,7 @@ class WaveState(TupleRecord):
             Error: the wave has no such register.
         """
         if name not in self.file:
-            raise Error(f"the wave has no register '{name}'; it has {first_of(list(self.file), 8)}")
+            raise Error(f"the wave has no register '{name}'; it has {abbreviated(list(self.file), 8)}")
         return self.file[name]
 
     def words(self, lanes: Sequence[int] = SHOWN_LANES) -> str:
@@ -191,7 +191,7 @@ class WaveState(TupleRecord):
         lines = [
             f"stopped at {self.place}{place}: {self.text}",
             f"  {self.why}; workgroup {self.workgroup}, wave {self.wave}, "
-            f"{counted(self.executed, 'instruction')} of all waves before; {counted(count, 'lane')} active"
+            f"{plural(self.executed, 'instruction')} of all waves before; {plural(count, 'lane')} active"
             + (f": {lanes_text(self.active)}" if count and count < max(self.active) + 1 else ""),
         ]
         lines += [line for register in self.registers for line in _register_lines(register, lanes)]
@@ -261,7 +261,7 @@ class Change(TupleRecord):
         lanes = f", {lanes_text(self.lanes)}" if self.lanes else ""
         return (
             f"{self.watched}: {self.before} -> {self.after} by {self.place}{source}: {self.text}; workgroup "
-            f"{self.workgroup}, wave {self.wave}{lanes}; after {counted(self.executed, 'instruction')}"
+            f"{self.workgroup}, wave {self.wave}{lanes}; after {plural(self.executed, 'instruction')}"
         )
 
 
@@ -288,7 +288,7 @@ class Debugged(TupleRecord):
     def words(self, lanes: Sequence[int] = SHOWN_LANES) -> str:
         """The answer as text. lanes: those that are shown."""
         lines = list(map(str, self.changes))
-        lines += [f"and {counted(self.more, 'change')} more"] if self.more else []
+        lines += [f"and {plural(self.more, 'change')} more"] if self.more else []
         lines.append(self.state.words(lanes) if self.state is not None else "the launch ran to its end without a stop")
         return "\n".join(lines)
 

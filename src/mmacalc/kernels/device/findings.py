@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from ...base.errors import Error, first_of
+from ...base.errors import Error, abbreviated
 from ...base.records import TupleRecord
 from .traffic import TrafficCounter
 
@@ -132,7 +132,7 @@ def lanes_text(lanes: tuple[int, ...], what: str = "lane") -> str:
         else:
             runs.append([lane, lane])
     parts = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
-    return f"{what}{'s' if len(lanes) > 1 else ''} {first_of(parts, 6)}" if lanes else ""
+    return f"{what}{'s' if len(lanes) > 1 else ''} {abbreviated(parts, 6)}" if lanes else ""
 
 
 class Stop(Error):  # noqa: N818

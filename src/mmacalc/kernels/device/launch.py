@@ -10,7 +10,7 @@ from operator import index
 import numpy as np
 
 from ...base.checks import shown
-from ...base.errors import Error, counted
+from ...base.errors import Error, plural
 from ...base.records import TupleRecord
 from ...base.waiting import DELAY, LINE
 
@@ -81,17 +81,15 @@ def value_bytes(name: str, size: int, value: Any) -> bytes:
         packed = bytes(np.array(value).reshape(1).view(np.uint8))
     elif isinstance(value, (bool, int)) and size:
         if not -(1 << 8 * size - 1) <= value < 1 << 8 * size:
-            raise Error(f"{name} of the kernel has {counted(size, 'byte')}; {shown(value)} does not fit")
+            raise Error(f"{name} of the kernel has {plural(size, 'byte')}; {shown(value)} does not fit")
         packed = (int(value) & (1 << 8 * size) - 1).to_bytes(size, "little")
     elif isinstance(value, float) and size in FLOATS:
         with np.errstate(all="ignore"):
             packed = np.array(value).astype(FLOATS[size]).tobytes()
     else:
-        raise Error(
-            f"{name} of the kernel has {counted(size, 'byte')}: it takes a number, or bytes; got {shown(value)}"
-        )
+        raise Error(f"{name} of the kernel has {plural(size, 'byte')}: it takes a number, or bytes; got {shown(value)}")
     if len(packed) != size:
-        raise Error(f"{name} of the kernel has {counted(size, 'byte')}; {shown(value)} has {len(packed)}")
+        raise Error(f"{name} of the kernel has {plural(size, 'byte')}; {shown(value)} has {len(packed)}")
     return packed
 
 
@@ -118,7 +116,7 @@ class Progress:
             return
         self.shown, self.last = True, now
         left = f", {(now - self.start) / self.done * (self.total - self.done):.0f} s left" if self.done else ""
-        LINE.show(f"{self.name}: {self.done} of {counted(self.total, 'workgroup')}{left}", self.wanted)
+        LINE.show(f"{self.name}: {self.done} of {plural(self.total, 'workgroup')}{left}", self.wanted)
 
     def close(self) -> None:
         """Erase the line."""

@@ -13,7 +13,7 @@ from bisect import bisect_right
 import numpy as np
 
 from ...base.checks import shown
-from ...base.errors import Error, counted
+from ...base.errors import Error, plural
 from ...base.records import TupleRecord
 
 TYPE_CHECKING = False
@@ -218,15 +218,15 @@ class GlobalMemory:
         if address < best.start:
             away, side = best.start - address, "before the first byte"
         elif address < best.end:
-            more = counted(address + size - best.end, "byte")
-            return f"across the last byte of {best.name} ({counted(length, 'byte')}), {more} too many"
+            more = plural(address + size - best.end, "byte")
+            return f"across the last byte of {best.name} ({plural(length, 'byte')}), {more} too many"
         else:
             away, side = address - best.end, "after the last byte"
         if not away:
-            return f"just past the end of {best.name} ({counted(length, 'byte')})"
+            return f"just past the end of {best.name} ({plural(length, 'byte')})"
         if away > 1 << 24:
             return f"at {address:#x}, in no memory that the kernel was given"
-        return f"{counted(away, 'byte')} {side} of {best.name} ({counted(length, 'byte')})"
+        return f"{plural(away, 'byte')} {side} of {best.name} ({plural(length, 'byte')})"
 
     def bytes_of(self, start: int) -> Array:
         """The bytes of the region that begins at an address, as they are now."""

@@ -10,7 +10,7 @@ import linecache
 
 import numpy as np
 
-from ...base.errors import counted
+from ...base.errors import plural
 from ...base.json_form import encoded
 from ...base.records import TupleRecord, json_keys
 
@@ -181,7 +181,7 @@ class Profile(TupleRecord):
         return plain
 
     def __repr__(self) -> str:
-        what = counted(self.counts.executed, "wave instruction") if self.launched else "not launched"
+        what = plural(self.counts.executed, "wave instruction") if self.launched else "not launched"
         bound = f", bound by {self.model.bound}" if self.model else ""
         return f"<Profile: {self.kernel} for {self.target}, {what}{bound}>"
 

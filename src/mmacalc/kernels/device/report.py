@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...base.errors import counted
+from ...base.errors import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class CompiledReport:
     def verdict(self) -> list[str]:
         """The findings in words, and how many there are."""
         lines = [finding.sentence for finding in self.findings]
-        return [*lines, counted(len(self.findings), "finding") if self.findings else "nothing wrong was found"]
+        return [*lines, plural(len(self.findings), "finding") if self.findings else "nothing wrong was found"]
 
     def _short(self, ran: str) -> str:
-        return f"<{type(self).__name__}: {self.kernel}, {ran}, {counted(len(self.findings), 'finding')}>"
+        return f"<{type(self).__name__}: {self.kernel}, {ran}, {plural(len(self.findings), 'finding')}>"

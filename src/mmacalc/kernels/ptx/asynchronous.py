@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...base.errors import Error, counted
+from ...base.errors import Error, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Barrier:
             bytes_ = f"{-self.tx} bytes more than expected have come (a wrong expect_tx)"
         else:
             bytes_ = f"{self.tx} bytes that were expected have not come" if self.tx else ""
-        arrivals = f"{counted(self.pending, 'arrival')} of {self.expected} missing" if self.pending else ""
+        arrivals = f"{plural(self.pending, 'arrival')} of {self.expected} missing" if self.pending else ""
         missing = " and ".join(one for one in (arrivals, bytes_) if one)
         return f"{where} is in phase {self.phase}, and phase {phase} is waited for: {missing}"
 

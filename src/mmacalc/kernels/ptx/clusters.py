@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...base.errors import Error, counted
+from ...base.errors import Error, plural
 from .accesses import SHARED_BASE
 
 TYPE_CHECKING = False
@@ -68,7 +68,7 @@ class ClusterBarriers:
         if not len(number):
             return []
         where = machine.launch.cta_of(machine, int(number[0]))
-        return [f"{counted(len(number), 'thread')} of the cluster, the first in CTA {where}, have not arrived at its "
+        return [f"{plural(len(number), 'thread')} of the cluster, the first in CTA {where}, have not arrived at its "
                 "barrier"]  # fmt: skip
 
     def wait(self, step: Step, threads: Threads, acquire: bool) -> Array | None:

@@ -11,7 +11,7 @@ from math import gcd
 
 import numpy as np
 
-from ...base.errors import Error, counted, first_of
+from ...base.errors import Error, abbreviated, plural
 from ...ptx.module import Address, Negated, Number, Pair, Register, Statement, Symbol, Variable, bits_of, is_braced
 from . import arithmetic, grammar
 from .constants import wrong_constant
@@ -653,7 +653,7 @@ def _bits_of_part(operands: tuple[Operand, ...], type_: str) -> int:
     bits = 8 * DTYPES[type_].itemsize
     if type_ == "pred" or len(operands) not in (1, 2, 4, 8) or bits // len(operands) < 8:
         raise Error(
-            f"a list of {counted(len(operands), 'operand')} in braces cannot stand for one of .{type_}: "
+            f"a list of {plural(len(operands), 'operand')} in braces cannot stand for one of .{type_}: "
             "it is 2 or 4 parts of 8 bits or more"
         )
     return bits // len(operands)
@@ -675,7 +675,7 @@ def compile_kernel(module: Module, name: str) -> Program:
     program = compiler.compiled()
     if compiler.problems:
         shown = [f"line {statement.line}: {statement.text}: {why}" for statement, why in compiler.problems]
-        raise Error(f"{name} cannot be run: {first_of(dict.fromkeys(shown), 4)}")
+        raise Error(f"{name} cannot be run: {abbreviated(dict.fromkeys(shown), 4)}")
     return program
 
 

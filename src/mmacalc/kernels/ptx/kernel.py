@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...asm.demangled import demangled
-from ...base.errors import counted
+from ...base.errors import plural
 from ...ptx.module import bits_of
 
 TYPE_CHECKING = False
@@ -62,4 +62,4 @@ class PtxKernel:
         return tuple([(statement.line, statement.text, why) for statement, why in compiler.problems])
 
     def __repr__(self) -> str:
-        return f"<PtxKernel {self.name} for {self.target}: {counted(len(self.parameters), 'parameter')}>"
+        return f"<PtxKernel {self.name} for {self.target}: {plural(len(self.parameters), 'parameter')}>"

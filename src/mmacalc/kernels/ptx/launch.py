@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from ...base.checks import shown
-from ...base.errors import Error, counted
+from ...base.errors import Error, plural
 from ...catalog import architecture
 from ..device.findings import lanes_text
 from ..device.launch import checked_seed, dim3, value_bytes
@@ -202,18 +202,18 @@ class Launch:
         wanted = list(self.program.parameters.items())
         signature = ", ".join([f"{name}: .{type_}" for name, type_ in self.kernel.signature]) or "none"
         if len(arguments) > len(wanted):
-            raise Error(f"the kernel takes {counted(len(wanted), 'argument')} ({signature}); got {len(arguments)}")
+            raise Error(f"the kernel takes {plural(len(wanted), 'argument')} ({signature}); got {len(arguments)}")
         raw = bytearray(self.program.parameter_bytes)
         for number, (name, (start, variable)) in enumerate(wanted):
             if number >= len(arguments):
                 if variable.size != 8:
                     raise Error(
-                        f"the kernel takes {counted(len(wanted), 'argument')} ({signature}); got {len(arguments)}, and "
+                        f"the kernel takes {plural(len(wanted), 'argument')} ({signature}); got {len(arguments)}, and "
                         "only pointers at the end may be left out, which are null then"
                     )
                 continue
             short = name.removeprefix(f"{self.program.name}_")
-            what = f"argument {number + 1} ({short}, .{variable.type}, {counted(variable.size, 'byte')})"
+            what = f"argument {number + 1} ({short}, .{variable.type}, {plural(variable.size, 'byte')})"
             raw[start : start + variable.size] = self._argument(what, arguments[number], variable.size)
         return bytes(raw)
 
@@ -298,7 +298,7 @@ class Launch:
         whose = "its registers" if len(found) == 1 else f"registers of {len(found)} such loads"
         self.remark(
             min(found, key=lambda load: load.line),
-            f"{counted(count, 'statement')} from line {first} on use {whose} before tcgen05.wait::ld, which PTX does "
+            f"{plural(count, 'statement')} from line {first} on use {whose} before tcgen05.wait::ld, which PTX does "
             "not permit; no effect of that is known",
         )
 

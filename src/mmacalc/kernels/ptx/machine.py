@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ...base.errors import Error, counted
+from ...base.errors import Error, plural
 from .order import ENDED, Order, Shadow
 from .proxies import ProxyFences
 
@@ -246,9 +246,9 @@ class Machine:
         found += [(step, len(number)) for _, number, _, _, step, waits in self.waiting if waits]
         if not found:
             found = [(self.step, int(self.alive.sum()))]
-        where = [f"{counted(count, 'thread')} at line {step.line} ({step.text})" for step, count in found[:4]]
+        where = [f"{plural(count, 'thread')} at line {step.line} ({step.text})" for step, count in found[:4]]
         more = f" and {len(found) - 4} more places" if len(found) > 4 else ""
-        return f"{counted(self.executed // WARP, 'warp instruction')}: {'; '.join(where)}{more}"
+        return f"{plural(self.executed // WARP, 'warp instruction')}: {'; '.join(where)}{more}"
 
     def _wake(self) -> bool:
         """Let those who sleep try again, if something has happened since, or if a completion can be brought about."""
@@ -539,7 +539,7 @@ class Machine:
         wrong = (offset + size > self.launch.shared_bytes) | (offset < self.program.first_shared)
         if wrong.any():
             end = self.launch.shared_bytes
-            what = f"shared memory, which has {counted(end - RESERVED, 'byte')} from {RESERVED:#x} on"
+            what = f"shared memory, which has {plural(end - RESERVED, 'byte')} from {RESERVED:#x} on"
             self.outside(step, threads, offset, wrong, what)
         misaligned = offset & (size - 1) if size & (size - 1) == 0 else offset & 3
         if misaligned.any():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...base.errors import Error, counted
+from ...base.errors import Error, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class RegisterPool:
         at = max(range(len(done)), key=lambda one: len(done[one]))
         step = self.done[group[at]][min(map(len, done))][0]
         self.machine.launch.find(
-            "warp", step, f"only {counted(len(group) - len(lacking), 'warp')} of the warpgroup's {len(group)} "
+            "warp", step, f"only {plural(len(group) - len(lacking), 'warp')} of the warpgroup's {len(group)} "
             "executed it: every warp of a warpgroup must", np.array([32 * group[at]]),
         )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ...base.errors import counted
+from ...base.errors import plural
 from ...base.json_form import encoded
 from ...base.records import json_keys
 from ..device.report import CompiledReport
@@ -109,11 +109,11 @@ class PtxReport(CompiledReport):
             return []
         cycles = sum(site.cycles for site in self.shared_accesses)
         conflicts = sum(site.conflicts for site in self.shared_accesses)
-        lines = [f"shared memory: {counted(cycles, 'cycle')}, {conflicts} of them bank conflicts"]
+        lines = [f"shared memory: {plural(cycles, 'cycle')}, {conflicts} of them bank conflicts"]
         worst = [site for site in self.shared_accesses if site.cycles >= NOTABLE * site.ideal]
         for site in worst[:SHOWN]:
             each = f"{site.requests} x {site.access} of {site.bytes} bytes a thread"
-            lines.append(f"  {_place(site)}: {counted(site.conflicts, 'conflict')} in {each} ({site.provenance})")
+            lines.append(f"  {_place(site)}: {plural(site.conflicts, 'conflict')} in {each} ({site.provenance})")
         return lines + _more(worst)
 
     def _global_lines(self) -> list[str]:
@@ -121,7 +121,7 @@ class PtxReport(CompiledReport):
         if not self.global_accesses:
             return []
         sectors, ideal = (sum(getattr(site, name) for site in self.global_accesses) for name in ("sectors", "ideal"))
-        lines = [f"global memory: {counted(sectors, 'sector')} of {SECTOR} bytes; {ideal} would hold the data"]
+        lines = [f"global memory: {plural(sectors, 'sector')} of {SECTOR} bytes; {ideal} would hold the data"]
         worst = [site for site in self.global_accesses if site.sectors >= NOTABLE * site.ideal]
         for site in worst[:SHOWN]:
             each = f"{site.requests} x {site.access} of {site.bytes} bytes a thread"
@@ -130,12 +130,12 @@ class PtxReport(CompiledReport):
         return lines + _more(worst)
 
     def __repr__(self) -> str:
-        ran = f"{counted(self.warps, 'warp')}, {counted(self.executed, 'thread instruction')}"
+        ran = f"{plural(self.warps, 'warp')}, {plural(self.executed, 'thread instruction')}"
         return self._short(ran)
 
     def __str__(self) -> str:
-        lines = [f"{self.kernel} for {self.target}: {counted(self.warps, 'warp')}, "
-                 f"{counted(self.executed, 'thread instruction')}"]  # fmt: skip
+        lines = [f"{self.kernel} for {self.target}: {plural(self.warps, 'warp')}, "
+                 f"{plural(self.executed, 'thread instruction')}"]  # fmt: skip
         lines += self._shared_lines() + self._global_lines()
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join([*lines, *self.verdict()])
@@ -147,4 +147,4 @@ def _place(site: SharedAccess | GlobalAccess) -> str:
 
 
 def _more(sites: list[Any]) -> list[str]:
-    return [f"  and {counted(len(sites) - SHOWN, 'more statement')}"] if len(sites) > SHOWN else []
+    return [f"  and {plural(len(sites) - SHOWN, 'more statement')}"] if len(sites) > SHOWN else []

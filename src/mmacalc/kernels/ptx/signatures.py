@@ -33,7 +33,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from ...base.errors import counted
+from ...base.errors import plural
 from ...base.records import TupleRecord
 from ...ptx.module import Address, Negated, Number, Pair, Register, Statement, Symbol, bits_of, count_of, is_braced
 from .grammar import TYPES, words_of
@@ -404,7 +404,7 @@ def fault(kinds: tuple[Kind, ...] | None, statement: Statement, type_of: TypeOf)
     else:
         if all(one.word == "?" for one in left):
             return ""
-    return f"{statement.opcode} takes {form}; got {counted(len(operands), 'operand')}"
+    return f"{statement.opcode} takes {form}; got {plural(len(operands), 'operand')}"
 
 
 def _too_wide(statement: Statement) -> bool:

@@ -69,7 +69,7 @@ def _lines(detail: Detail) -> Iterator[str]:
     yield "Not known here:"
     yield from (f"    {reason}" for reason in _not_known(inst))
     doubts = [name for name in inst.operands if inst.provenance_of(name) in DOUBTFUL]
-    yield f"Provenance: {inst.stated_provenance}"
+    yield f"Provenance: {inst.row_provenance}"
     yield from (f"    Layout of {name}: {inst.provenance_of(name)}" for name in doubts)
     yield from (f"    Note: {note}" for note in inst.notes)
 

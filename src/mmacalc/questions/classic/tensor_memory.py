@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...base.errors import Error, counted
+from ...base.errors import Error, plural
 from ...base.records import Record, TupleRecord, json_keys
 from ...command import Reply, show, tables
 from ...command.options import ACTIONS, MATRICES, MATRIX_NAMES, STYLES, TENSOR_MEMORY, TENSOR_MEMORY_NAMES, spellings
@@ -452,9 +452,9 @@ def pattern_text(answer: TensorMemoryPattern) -> str:
     if operand.name in "CD":
         lines.append("Read by the four warps of a warpgroup (one warp reads the 32 lanes of its own):")
         for reading in answer.readings:
-            loads = counted(reading.loads, "load")
+            loads = plural(reading.loads, "load")
             lines.append(
-                f"    tcgen05.ld.{reading.shape}.x{reading.count}: {loads}, {counted(reading.registers, 'register')}, "
+                f"    tcgen05.ld.{reading.shape}.x{reading.count}: {loads}, {plural(reading.registers, 'register')}, "
                 f"runs of {reading.run} along j in a thread, lanes used: {reading.lanes_used}"
             )
             lines.append(f"        {reading.pattern}")

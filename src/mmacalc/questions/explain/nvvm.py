@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from ...base.errors import Error, counted, did_you_mean
+from ...base.errors import Error, did_you_mean, plural
 from ...compiler.builtins import meant, plain_name
 from ...compiler.c_text import LONGEST, calls, constant
 from ...model.tensor_memory import TensorMemoryMove
@@ -128,7 +128,7 @@ def function_line(known: Entry, product: Product | None, call: Call) -> Explaine
     line = ptx.instruction_line(inst, product, number, call.text, [word for word in words if word], "builtin")
     problem = given.problem or line.problem
     if given.at != len(given.texts):
-        problem = f"it takes {counted(given.at, 'argument')}; got {len(given.texts)}"
+        problem = f"it takes {plural(given.at, 'argument')}; got {len(given.texts)}"
     operands = [
         _changed(one, spoken.get(one.text, one.text), remarks.get(one.role.removeprefix("descriptor of ")[:1], ()))
         for one in line.operands

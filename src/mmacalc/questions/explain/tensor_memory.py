@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 
 from ...base.checks import whole
-from ...base.errors import counted
+from ...base.errors import plural
 from ...catalog import entry
 from ...catalog.grammar.ptx import Entry as PtxEntry
 from ...model.tensor_memory import TensorMemoryMove
@@ -100,7 +100,7 @@ def _move(inst: TensorMemoryMove, number: int, shown: str, words: list[str], lan
         names = _names(inst, text) if role in ("D", "A") else ()
         wanted = moved_registers(inst) if names else 0
         if names and len(names) != wanted:
-            problem = f"{role} takes {counted(wanted, 'register')}; got {len(names)}"
+            problem = f"{role} takes {plural(wanted, 'register')}; got {len(names)}"
             names = ()
         operands.append(_operand(inst, ROLES[role], text, names, bool(half)))
     if language == "PTX":
@@ -221,11 +221,11 @@ def _moving(inst: TensorMemoryMove, operation: str) -> str:
         copies = f", {inst.layout.copies} times" if inst.layout.copies > 1 else ""
         return f"copies {rows} rows of {32 * columns} bits from shared memory to Tensor Memory{copies}"
     if COMPRESSED in inst.name:
-        cells = f"{rows} lanes x {counted(columns, 'column')}"
+        cells = f"{rows} lanes x {plural(columns, 'column')}"
         return f"reads {cells} of Tensor Memory from the address and compresses them 2:4"
     halves = " (16 bits of each)" if inst.pack else ""
-    cells = f"{rows} lanes x {counted(columns, 'column')}{halves}"
-    registers = f"{counted(moved_registers(inst), 'register')} of each thread of the warp"
+    cells = f"{rows} lanes x {plural(columns, 'column')}{halves}"
+    registers = f"{plural(moved_registers(inst), 'register')} of each thread of the warp"
     if operation == "st":
         return f"writes {registers} to {cells} of Tensor Memory from the address"
     return f"reads {cells} of Tensor Memory from the address into {registers}"

@@ -26,7 +26,7 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 
 from ...base.checks import arguments_checked, whole
-from ...base.errors import Error, did_you_mean, first_of
+from ...base.errors import Error, abbreviated, did_you_mean
 from ...base.records import Record, TupleRecord
 from ...catalog import architectures, entry, known_name
 from ...catalog.grammar.sass import is_opcode, sources
@@ -254,7 +254,7 @@ def text(matches: Matches) -> str:
         first, line_of = max(len(inst.arch) for inst in matches.instructions), dict(zip(rows, lines))
         return "".join([f"{inst.arch:{first}}  {line_of[_columns(inst)]}\n" for inst in matches.instructions])
     longest, screen = sum(widths) + 4, terminal_width()
-    shown = [first_of(names, 3) for names in having.values()]
+    shown = [abbreviated(names, 3) for names in having.values()]
     beside = longest + 2 + max(map(len, shown)) <= screen
     return "".join([f"{line:{longest}}  {names}\n" if beside else f"{line}\n    {names}\n"
                     for line, names in zip(lines, shown)])  # fmt: skip
@@ -273,7 +273,9 @@ def short_text(matches: Matches) -> str:
         shapes = dict.fromkeys(filter(None, map(_shape, having)))
         where = {inst.arch for inst in having}
         names = len({inst.name for inst in having})
-        lines.append(f"{beginning:{longest}}  {names:5}  {len(where):13}  {first_of(list(shapes), 1)}".rstrip() + "\n")
+        lines.append(
+            f"{beginning:{longest}}  {names:5}  {len(where):13}  {abbreviated(list(shapes), 1)}".rstrip() + "\n"
+        )
     return "".join([*lines, "--all lists every instruction.\n"])
 
 
@@ -375,7 +377,7 @@ def _advice(criteria: dict[str, Any]) -> str:
             return f"none has '{word}' in its name.{did_you_mean(word.lower(), name_parts())}"
         if asked.arch is not None:
             title = entry(asked.arch).architecture.title
-            return f"{title} has none with '{word}' in its name; these have: {first_of(having, 12)}"
+            return f"{title} has none with '{word}' in its name; these have: {abbreviated(having, 12)}"
     fewer = {word: {**criteria, "name": " ".join(other for other in words if other != word)} for word in words}
     for key in [key for key, value in criteria.items() if value is not None and key != "name"]:
         fewer["-a" if key == "arch" else f"--{key}"] = {**criteria, key: None}

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 
 from ...base.checks import whole
-from ...base.errors import Error, counted
+from ...base.errors import Error, plural
 from ...base.files import write
 from ...base.records import Record, json_keys
 from ...base.waiting import DELAY, LINE
@@ -137,7 +137,7 @@ def text(answer: Product) -> str:
 
 def _chain(answer: Product) -> str:
     """How the steps of K are put together."""
-    each = f"{counted(answer.steps, 'instruction')} along K for each element, {answer.k_order}"
+    each = f"{plural(answer.steps, 'instruction')} along K for each element, {answer.k_order}"
     added = f", in {answer.split_k} chains that are added in {answer.accumulate}" if answer.split_k > 1 else ""
     own = answer.instruction.format("D", answer.modifiers).name
     converted = f" D is converted to {answer.d_type}." if answer.d_type != own else ""

@@ -28,7 +28,7 @@ file is missing (where CI is set, as in most services, it is refused), and anew 
 
 from __future__ import annotations
 
-from ...base.errors import Error, counted, printable
+from ...base.errors import Error, plural, printable
 from ...base.records import Record, json_keys
 from ...command import Command, Reply, argument, flag, option, refused, show
 from ...command.common import JSON, TARGET
@@ -75,7 +75,7 @@ def text(answer: CheckedListing) -> str:
         none = "" if report.matrix_instructions else ": there is no matrix instruction in it"
         return f"{name}: no {'new ' * bool(answer.known)}hazards found{none}{_known(answer)}{unchecked}\n"
     counts = [(len(report.of_kind(kind)), noun) for kind, noun in NOUNS.items()]
-    found = " and ".join(counted(count, noun) for count, noun in counts if count)
+    found = " and ".join(plural(count, noun) for count, noun in counts if count)
     lines = [
         _finding(one, name, before is not None and before.line == one.line, addresses)
         for before, one in zip((None, *report.findings), report.findings)
@@ -182,8 +182,8 @@ def _written(answer: CheckedListing, form: str) -> Reply:
 def _last(baseline: Baseline | None, skipped: int, anything: bool) -> Reply:
     """What is said at the end: of the baseline, and of files that were left out."""
     if not anything:
-        raise Error(f"none of the {counted(skipped, 'file')} has an AMD instruction", kind="nothing")
-    said = [f"{counted(skipped, 'file')} without AMD instructions left out"] if skipped else []
+        raise Error(f"none of the {plural(skipped, 'file')} has an AMD instruction", kind="nothing")
+    said = [f"{plural(skipped, 'file')} without AMD instructions left out"] if skipped else []
     if baseline is not None:
         said += baseline.closed()
     return Reply(0, "", "".join([f"mmacalc: {line}\n" for line in said]))

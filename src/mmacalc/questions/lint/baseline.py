@@ -17,7 +17,7 @@ import json
 import os
 from collections import Counter
 
-from ...base.errors import Error, counted
+from ...base.errors import Error, plural
 from ...base.files import write
 
 TYPE_CHECKING = False
@@ -99,9 +99,7 @@ class Baseline:
         now = Counter((name, fingerprint(one)) for name, one in self.seen)
         if not self.writes:
             gone = sum(((self.known - now)[key] for key in self.known if key[0] in self.read), 0)
-            return (
-                [f"{counted(gone, 'finding')} of the baseline gone: --update-baseline writes it anew"] if gone else []
-            )
+            return [f"{plural(gone, 'finding')} of the baseline gone: --update-baseline writes it anew"] if gone else []
         first = {(name, fingerprint(one)): one for name, one in reversed(self.seen)}
         lines = [
             json.dumps(
@@ -111,7 +109,7 @@ class Baseline:
         ]
         body = ",\n".join(lines)
         write({self.path: f'{{"{MARK}": {VERSION}, "findings": [\n{body}\n]}}\n'.encode()})
-        return [f"{counted(len(self.seen), 'finding')} written to the baseline {self.path}"]
+        return [f"{plural(len(self.seen), 'finding')} written to the baseline {self.path}"]
 
     def _name(self, file: str) -> str:
         """A file as the baseline calls it: relative to its folder."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os.path import basename
 
-from ...base.errors import counted
+from ...base.errors import plural
 from ...command.tables import write
 
 TYPE_CHECKING = False
@@ -110,27 +110,27 @@ def _summary(found: Profile) -> list[str]:
     counts, held = found.counts, found.occupancy
     if found.launched:
         waves = "warp" if found.target.startswith("sm_") else "wave"
-        ran = f"{counts.executed} {waves} instructions of {counted(found.waves, waves)} in "
-        lines = [f"{found.kernel} for {found.target}: {ran}{counted(found.workgroups, 'workgroup')}"]
+        ran = f"{counts.executed} {waves} instructions of {plural(found.waves, waves)} in "
+        lines = [f"{found.kernel} for {found.target}: {ran}{plural(found.workgroups, 'workgroup')}"]
     else:
         lines = [f"{found.kernel} for {found.target}: {found.why}; counts are of the listing, each "
                  f"of its {counts.executed} instructions once"]  # fmt: skip
     word = memory_word(found) if memory_word(found) == "LDS" else "shared memory"
     registers = f"{held.vector_registers} registers of a lane, " if held.vector_registers else ""
     scalars = f"{held.scalar_registers} of a wave, " if held.scalar_registers else ""
-    scratch = f", {counted(held.scratch_bytes, 'byte')} of scratch" if held.scratch_bytes else ""
-    lines.append(f"{registers}{scalars}{counted(held.shared_bytes, 'byte')} of {word}{scratch}")
+    scratch = f", {plural(held.scratch_bytes, 'byte')} of scratch" if held.scratch_bytes else ""
+    lines.append(f"{registers}{scalars}{plural(held.shared_bytes, 'byte')} of {word}{scratch}")
     if held.waves is None:
         lines.append(f"occupancy: {held.limit}")
     else:
-        groups = counted(held.workgroups or 0, "workgroup")
+        groups = plural(held.workgroups or 0, "workgroup")
         lines.append(f"occupancy: {held.waves} of {held.most} waves on a SIMD, {groups} on a compute unit; "
                      f"limited by {held.limit}")  # fmt: skip
     if found.launched:
         each = f"; {counts.moved} {found.unit} moved, {counts.needed} would hold the bytes" if counts.moved else ""
         lines.append(f"global memory: {counts.loaded} bytes loaded, {counts.stored} stored{each}")
     if counts.shared_bytes:
-        lines.append(f"{word}: {counts.shared_bytes} bytes, {counted(counts.shared_cycles, 'cycle')}, "
+        lines.append(f"{word}: {counts.shared_bytes} bytes, {plural(counts.shared_cycles, 'cycle')}, "
                      f"{counts.conflicts} of them bank conflicts")  # fmt: skip
     lines += [f"finding: {finding}" for finding in found.findings]
     return lines
@@ -172,7 +172,7 @@ def _instruction(found: Profile, one: Profiled) -> list[str]:
 def _model_lines(found: Profile, model: IssueModel) -> list[str]:
     part = "" if model.whole else f", the first {model.instructions} instructions of each wave"
     lines = [
-        f"A model of issue, not a measurement ({counted(model.workgroups, 'workgroup')} on one compute unit, "
+        f"A model of issue, not a measurement ({plural(model.workgroups, 'workgroup')} on one compute unit, "
         f"{model.waves:g} waves on a SIMD; the waves of workgroup {found.followed}{part}): {model.cycles:.0f} cycles",
         f"  most bound by: {model.bound}",
         "  busy: " + ", ".join([f"{unit.name} {100 * unit.busy:.0f} %" for unit in model.units]),
