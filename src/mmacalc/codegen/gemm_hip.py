@@ -10,7 +10,7 @@ from __future__ import annotations
 from .epilogue import finishing, output_format, parameters
 from .fragments import fragment, runs, total
 from .gemm import SCALED_K, VECTOR, pieces
-from .gemm_slices import notes, reduction, sliced_kernel, sliced_launch, tile_plan
+from .gemm_slices import is_sliced, notes, reduction, sliced_kernel, sliced_launch, tile_plan
 from .hip import ARGUMENTS, FIELDS, HEADER, reached
 from .source import indented, memory_type
 from .staging import WORDS
@@ -651,7 +651,7 @@ def _kernels(found: Plan) -> Iterator[str]:
     more = parameters(found.instruction, found.epilogue).passed
     for name, aligned in ((found.name, "true"), (f"{found.name}_any", "false")):
         yield f'extern "C" __global__ __attribute__(({bounds}))'
-        if found.split > 1 or found.batches:
+        if is_sliced(found):
             yield from sliced_kernel(found, name, aligned)
             yield ""
             continue
@@ -665,7 +665,7 @@ def _launch(found: Plan, sizes: tuple[int, int, int]) -> Iterator[str]:
     m, n, k = sizes
     lda, ldb = k if found.a.along_k else m, k if found.b.along_k else n
     name = found.name if found.aligned(m, n, k, lda, ldb, n) else f"{found.name}_any"
-    if found.split > 1 or found.batches:
+    if is_sliced(found):
         yield from sliced_launch(found, sizes, name, (lda, ldb))
         return
     yield f"// hipLaunchKernelGGL({name}, dim3({found.blocks(m, n)}), dim3({found.threads}), 0, stream,"

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     Sliced = TypeVar("Sliced", Plan, CudaPlan)
 
 __all__ = [
-    "MOST_PARTS", "checked_slices", "name_ending", "notes", "reduction", "sliced_kernel", "sliced_launch", "tile_plan",
+    "MOST_PARTS", "checked_slices", "is_sliced", "name_ending", "notes", "reduction", "sliced_kernel", "sliced_launch",
+    "tile_plan",
 ]  # fmt: skip
 
 MOST_PARTS = 128
@@ -59,6 +60,11 @@ def checked_slices(found: Sliced, split: int | None, batch: int | None) -> Slice
     return found._replace(split=split or 1, batches=batch)
 
 
+def is_sliced(found: Plan | CudaPlan) -> bool:
+    """Whether the kernels have parts of K, or batches."""
+    return found.split > 1 or bool(found.batches)
+
+
 def tile_plan(found: Sliced) -> Sliced:
     """The plan of a tile: of a part of K it stores sums, and the epilogue is of those of all parts."""
     return found._replace(epilogue=NO_EPILOGUE) if found.split > 1 else found
@@ -82,6 +88,11 @@ def _number(found: Plan | CudaPlan, kind: str, name: str, register: str, axis: s
         return
     yield f"    int {name};"
     yield f'    asm("mov.u32 %0, %%{BUILTINS[register]}.{axis};" : "=r"({name}));'
+
+
+def _named(found: Plan | CudaPlan, name: str) -> str:
+    """The line of a kernel's name behind its attributes, which have the type of the result in CUDA's sources."""
+    return f"void {name}(" if _language(found) == "hip" else f"{name}("
 
 
 def notes(found: Plan | CudaPlan) -> Iterator[str]:
@@ -112,26 +123,24 @@ def _declared(found: Plan | CudaPlan, names: tuple[str, ...]) -> str:
 
 def sliced_kernel(found: Plan | CudaPlan, name: str, aligned: str) -> Iterator[str]:
     """The parameters and the body of a kernel behind its attributes."""
-    hip = _language(found) == "hip"
-    elements = ("a_element", "b_element") if hip else (found.a.element, found.b.element)
+    elements = ("a_element", "b_element") if _language(found) == "hip" else (found.a.element, found.b.element)
     given = ", ".join([f"const {kind} *__restrict__ {side}" for kind, side in zip(elements, "AB")])
     output = _output(found)
     a, b = (_batched(found, side) for side in (found.a, found.b))
-    first_line = f"void {name}(" if hip else f"{name}("
     if found.split == 1:
         c = ("c",) if found.epilogue.beta else ()
         d = f"{output} *D" if found.epilogue.beta else f"{output} *__restrict__ D"  # C may be D
         given += f", {d},\n    int M, int N, int K, int lda, int ldb, int ldd"
-        yield first_line
+        yield _named(found, name)
         more = parameters(found.instruction, found.epilogue).declared
         yield f"    {given}{more}{_declared(found, ('a', 'b', 'd', *c))}) {{"
-        yield from _number(found, "long long", "batch", "workgroup_id", "z")
+        yield from _batch(found)
         more = parameters(found.instruction, found.epilogue).passed.replace(" C,", " C + batch * c_batch,")
         yield f"    tile<{aligned}>(A{a}, B{b}, D + batch * d_batch,"
         yield f"        M, N, K, lda, ldb, ldd{more});"
         yield "}"
         return
-    yield first_line
+    yield _named(found, name)
     yield f"    {given}, {output} *__restrict__ sums,"
     yield f"    int M, int N, int K, int lda, int ldb{_declared(found, ('a', 'b'))}) {{"
     yield from _batch(found)
@@ -178,7 +187,7 @@ def reduction(found: Plan | CudaPlan) -> Iterator[str]:
     bounds = f"amdgpu_flat_work_group_size({REDUCING}, {REDUCING})"
     attributes = f"__attribute__(({bounds}))" if language == "hip" else f"void __launch_bounds__({REDUCING})"
     yield f'extern "C" __global__ {attributes}'
-    yield f"{'void ' * (language == 'hip')}{found.reduce_name}("
+    yield _named(found, found.reduce_name)
     declared = more.declared + _declared(found, ("d", *c))
     yield f"    const {output} *__restrict__ sums, {made} *D, int M, int N, int ldd{declared}) {{"
     yield from _batch(found)

@@ -9,7 +9,7 @@ from ..base.errors import Error
 from ..base.records import TupleRecord
 from .epilogue import NO_EPILOGUE, output_format, parameters
 from .fragments import fragment, runs
-from .gemm_slices import name_ending, notes, sliced_kernel, sliced_launch
+from .gemm_slices import is_sliced, name_ending, notes, sliced_kernel, sliced_launch
 from .ptx import HEADER, SHARED_ADDRESS
 from .source import IN_BYTES, in_bytes, kernel_name, memory_type
 from .staging import Side
@@ -480,7 +480,7 @@ def kernels(found: CudaPlan, ways: tuple[str, ...] = ("true", "false")) -> Itera
     for aligned in ways:
         name = found.name + "_any" * (aligned == "false")
         yield 'extern "C" __global__ void __launch_bounds__(THREADS)'
-        if found.split > 1 or found.batches:
+        if is_sliced(found):
             yield from sliced_kernel(found, name, aligned)
             yield ""
             continue
@@ -501,7 +501,7 @@ def launch_line(found: CudaPlan, sizes: tuple[int, int, int]) -> Iterator[str]:
     lda, ldb = kept if found.a.along_k else m, k if found.b.along_k else n
     ldb = -(-ldb // 32) * 32 if found.weights else ldb
     name = found.name + "_any" * (not found.aligned(m, n, k, lda, ldb, n))
-    if found.split > 1 or found.batches:
+    if is_sliced(found):
         yield from sliced_launch(found, sizes, name, (lda, ldb))
         return
     yield f"// {name}<<<{found.blocks(m, n)}, {found.threads}>>>("
