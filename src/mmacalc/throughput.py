@@ -467,7 +467,8 @@ def estimate(
         clocks = (clock for form, clock in where.product.clock_for.items() if form in wanted)
         where = where._replace(clock_ghz=next(clocks, where.clock_ghz))
     found = _estimated(architecture, (m, n, k), type, out, where)
-    return found._replace(candidates=_ordered(found, lambda one: one.longest))
+    timed = tuple([_timed(_with_tile(one, (m, n, k), where), where, found.bytes) for one in found.candidates])
+    return found._replace(candidates=_ordered(timed, n, lambda one: one.longest))
 
 
 def chained(architecture: str, m: int, n: int, k: int, type: str) -> tuple[Candidate, ...]:
@@ -487,11 +488,11 @@ def chained(architecture: str, m: int, n: int, k: int, type: str) -> tuple[Candi
         at_once = max(1, matrix_units // matrix_units_used(one.instruction))
         return -(-one.chains // at_once) * (one.count // one.chains) * one.duration
 
-    return _ordered(_estimated(architecture, (m, n, k), type, None, where), longest)
+    return _ordered(_estimated(architecture, (m, n, k), type, None, where).candidates, n, longest)
 
 
 def _estimated(architecture: str, shape: tuple[int, int, int], type: str, out: str | None, where: Device) -> Estimate:
-    """The estimate with its candidates in the order of the catalog."""
+    """The estimate with its candidates in the order of the catalog, without a tile and without times."""
     m, n, k = shape
     if min(shape) < 1:
         raise Error(f"M, N and K of a GEMM are at least 1; got {m}x{n}x{k}")
@@ -509,21 +510,20 @@ def _estimated(architecture: str, shape: tuple[int, int, int], type: str, out: s
     product = rated_product(architecture)
     best = _peak(_products(architecture, wanted), product)
     least = min(_memory(inst, fields, m * k, k * n, m * n) for inst, fields in fitting)
-    made = [
-        _candidate(inst, fields, (m, n, k), duration(inst, fields, product), best, where, least)
-        for inst, fields in fitting
-    ]
+    made = [_candidate(inst, fields, shape, duration(inst, fields, product), best) for inst, fields in fitting]
     return Estimate(record, where, m, n, k, type, 2 * m * n * k, best, least, tuple(made))
 
 
-def _ordered(found: Estimate, longest: Callable[[Candidate], int | None]) -> tuple[Candidate, ...]:
-    """The candidates, best first. longest: the cycles of each, None where they are not known."""
+def _ordered(
+    candidates: Iterable[Candidate], n: int, longest: Callable[[Candidate], int | None]
+) -> tuple[Candidate, ...]:
+    """The candidates, best first. n: of the product; longest: the cycles of each, None where they are not known."""
 
     def rank(one: Candidate) -> tuple[Any, ...]:
         cycles = longest(one)
         return (cycles is None, cycles or one.count, one.bytes, sum(one.registers.values()))
 
-    return tuple(_best_shapes(_usable_first(sorted(found.candidates, key=rank), found.n, longest)))
+    return tuple(_best_shapes(_usable_first(sorted(candidates, key=rank), n, longest)))
 
 
 def _usable_first(candidates: list[Candidate], n: int, longest: Callable[[Candidate], int | None]) -> list[Candidate]:
@@ -559,8 +559,6 @@ def _candidate(
     shape: tuple[int, int, int],
     each: int | None,
     best: int | None,
-    where: Device,
-    least: int,
 ) -> Candidate:
     m, n, k = shape
     tiles = -(-m // inst.m) * -(-n // inst.n)
@@ -578,8 +576,7 @@ def _candidate(
     }
     inputs = tiles * steps
     moved = _memory(inst, fields, inputs * inst.m * inst.k, inputs * inst.k * inst.n, tiles * inst.m * inst.n)
-    found = Candidate(inst, fields, chains, count, each, cycles, None, flops, useful / flops, share, registers, moved)
-    return _timed(_with_tile(found, fields, shape, where), where, least)
+    return Candidate(inst, fields, chains, count, each, cycles, None, flops, useful / flops, share, registers, moved)
 
 
 def _timed(found: Candidate, where: Device, least: int) -> Candidate:
@@ -607,7 +604,7 @@ SUMS = {"amd": 1 << 18, "nvidia": 1 << 17}
 """Bytes of D that a unit's registers hold at most: half of 512 KB (CDNA, RDNA) and of 256 KB (NVIDIA)."""
 
 
-def _with_tile(found: Candidate, fields: Mapping[str, int], shape: tuple[int, int, int], where: Device) -> Candidate:
+def _with_tile(found: Candidate, shape: tuple[int, int, int], where: Device) -> Candidate:
     """The candidate with the tile of a workgroup that takes the fewest cycles; of equals the one that loads least.
 
     A tile is computed by up to four waves, one on each matrix unit of a compute unit; a smaller one leaves units to
@@ -615,7 +612,8 @@ def _with_tile(found: Candidate, fields: Mapping[str, int], shape: tuple[int, in
     """
     if found.duration is None:
         return found
-    made = [_tiled(found, fields, shape, tile, where) for tile in _tiles(found.instruction, fields, shape)]
+    tiles = _tiles(found.instruction, found.modifiers, shape)
+    made = [_tiled(found, shape, tile, where) for tile in tiles]
     return min(made, key=lambda one: (one.longest, sum(1 / side for side in (one.tile or (1, 1))[:2])))
 
 
@@ -632,9 +630,7 @@ def _tiles(inst: Instruction, fields: Mapping[str, int], shape: tuple[int, int, 
     yield from [(m, n) for m, n in every if m * n * bits <= 8 * SUMS[inst.architecture.vendor]] or every[:1]
 
 
-def _tiled(
-    found: Candidate, fields: Mapping[str, int], shape: tuple[int, int, int], tile: tuple[int, int], where: Device
-) -> Candidate:
+def _tiled(found: Candidate, shape: tuple[int, int, int], tile: tuple[int, int], where: Device) -> Candidate:
     """The candidate with a tile, and the cycles of the matrix units and of LDS."""
     inst, (m, n, k) = found.instruction, shape
     inside = tile[0] // inst.m * (tile[1] // inst.n)
@@ -652,7 +648,7 @@ def _tiled(
     if shared and {"A", "B"} <= set(inst.register_operands) and own == 1:
         waves_m = 2 if waves >= 4 else 1
         across = waves // waves_m
-        a, b = (inst.format(name, fields).bits for name in "AB")
+        a, b = (inst.format(name, found.modifiers).bits for name in "AB")
         bits = k * (tile[0] * across * a + tile[1] * waves_m * b)
         together = max(1, min(MATRIX_UNITS // waves, count))  # workgroups that share a unit's LDS
         reads = rounds * -(-bits * together // (8 * shared))
