@@ -304,15 +304,13 @@ def missing_package(missing: ModuleNotFoundError) -> Error | ModuleNotFoundError
 # --- Numbers as users write them: the one place that reads a number from text ---
 #
 # int() and float() by themselves are wrong for what a user writes. int() refuses more than 4,300 digits with an error
-# of
-# its own and takes seconds for those just below; both take underscores, blanks and the digits of every script;
+# of its own and takes seconds for those just below; both take underscores, blanks and the digits of every script;
 # int(text, 0) refuses the octal 010 that C, PTX and LLVM take. So every number of a command line, a file, an assembly
 # text or a call comes through here, and each reader names its limits:
 #
 # - `number`: decimal, or 0x hexadecimal, as on the command line. A leading zero means nothing: 010 is ten.
 # - `whole`: the same, where anything else is an Error.
-# - `literal`: as C, C++, PTX, LLVM IR and GNU assembly write it: a leading zero is octal, 0b binary, suffixes such as
-#   u.
+# - `literal`: as C, C++, PTX, LLVM IR and GNU assembly write it: a leading zero is octal, 0b binary, suffixes as u.
 # - `real`: a decimal fraction, inf or nan.
 #
 # A plugin of mypy, tools/typed_numbers.py, finds every int() and float() of text elsewhere.

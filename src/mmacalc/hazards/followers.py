@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..asm.registers import RegisterRange
 from ..base.records import TupleRecord
 from .recognizer import wait_states
 
@@ -72,14 +73,9 @@ def _line(inst: Instruction, result: int, **placed: int) -> str:
     """The instruction with D and C at a register, and the other operands where nothing else is."""
     kind = "a" if inst.architecture.accumulators == "required" else "v"
     operands = {name: inst.operand(name).registers for name in inst.operands}
-    parts = [_registers(kind, result, operands["D"])]
-    for name in ("A", "B", "C", "K", "SA", "SB"):
-        if name == "C" and "C" in operands:
-            parts.append(_registers(kind, result, operands["C"]))
-        elif name in operands:
-            parts.append(_registers("v", placed.get(name, APART.get(name, 0)), operands[name]))
-    return f"{inst.name} {', '.join(parts)}"
-
-
-def _registers(kind: str, first: int, count: int) -> str:
-    return f"{kind}{first}" if count == 1 else f"{kind}[{first}:{first + count - 1}]"
+    firsts = {"D": result, "A": APART["A"], "B": APART["B"], "C": result, **APART, **placed}
+    parts = [
+        RegisterRange(kind if name in "CD" else "v", first, operands[name])
+        for name, first in firsts.items() if name in operands
+    ]  # fmt: skip
+    return f"{inst.name} {', '.join(map(str, parts))}"

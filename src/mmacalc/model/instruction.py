@@ -502,8 +502,7 @@ argument_class(Instruction)
 # --- Which modifiers an instruction has, under which names, and which values they take ---
 #
 # `Instruction.modifier_limits`, `.resolved` and `.check_modifiers` are implemented here. What the fields do to a
-# layout
-# is in `mmacalc.families`. Names are those of the encodings' fields.
+# layout is in `mmacalc.families`. Names are those of the encodings' fields.
 
 
 # Other spellings of modifiers: those of assembly text.

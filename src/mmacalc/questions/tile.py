@@ -12,7 +12,7 @@ thread or table all is said of that matrix: its pattern, its formulas, and as Cu
 
 from __future__ import annotations
 
-from ..base.errors import Error
+from ..base.errors import Error, plural
 from ..base.records import Record, json_keys
 from ..catalog import entry
 from ..command import Command, Options, Reply, flag, number, show
@@ -156,8 +156,8 @@ def text(answer: TileAnswer) -> str:
     shape = "x".join(map(str, tile.shape))
     each = "x".join(map(str, tile.repeat))
     lines.append(
-        f"Tile: {shape} by {_counted(tile.arrangement.spans['wave'], 'wave')} ({'x'.join(map(str, tile.waves))}) of "
-        f"{tile.lanes} threads, each with {_counted(tile.instructions, 'instruction')} ({each})"
+        f"Tile: {shape} by {plural(tile.arrangement.spans['wave'], 'wave')} ({'x'.join(map(str, tile.waves))}) of "
+        f"{tile.lanes} threads, each with {plural(tile.instructions, 'instruction')} ({each})"
     )
     lines.append(f"    {tile.arrangement.pattern}")
     if answer.partial_sums > 1:
@@ -166,7 +166,7 @@ def text(answer: TileAnswer) -> str:
         operand = one.operand
         extent = "x".join(map(str, one.shape))
         lines.append(
-            f"{operand.name}: {extent} {operand.format.name}, {_counted(operand.registers, 'register')} a thread"
+            f"{operand.name}: {extent} {operand.format.name}, {plural(operand.registers, 'register')} a thread"
         )
         lines.append(f"    {operand.pattern}")
         lines.append(f"    {', '.join([f'{digit}={size}' for digit, size in operand.sizes.items()])}")
@@ -174,10 +174,6 @@ def text(answer: TileAnswer) -> str:
     if answer.note:
         lines.append(f"Note: {answer.note}")
     return "\n".join(lines) + "\n"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def places_text(answer: TilePlaces) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...base.errors import plural
 from ...base.records import Record
 from ...model.architecture import DOUBTFUL
 from ...spelling import heading
@@ -61,7 +62,7 @@ def _lines(detail: Detail) -> Iterator[str]:
     for name in inst.operands:
         operand = inst.operand(name)
         sizes = ", ".join([f"{digit}={size}" for digit, size in operand.sizes.items()])
-        count = f"{operand.registers} register{'s' * (operand.registers != 1)}"
+        count = plural(operand.registers, "register")
         yield f"    {name}: {ROWS[name]}, {operand.format.name}; {count} of {operand.lanes} lanes"
         yield f"        {operand.pattern}   {sizes}{ends_text(operand)}"
     if detail.numerics:

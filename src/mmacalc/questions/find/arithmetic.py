@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...base.errors import Error
+from ...base.errors import Error, plural
 from ...base.records import Record, TupleRecord, cached_property, json_keys
 
 TYPE_CHECKING = False
@@ -142,7 +142,7 @@ def size_text(inst: Instruction) -> str:
 
 def held_text(registers: int | None) -> str:
     """Where an operand is; None: not in registers."""
-    return "not in registers" if registers is None else f"{registers} register{'s' * (registers != 1)}"
+    return "not in registers" if registers is None else plural(registers, "register")
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
