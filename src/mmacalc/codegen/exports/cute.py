@@ -7,9 +7,9 @@ shared memory have the plan's swizzle (of wgmma: the canonical layout of the sam
 from __future__ import annotations
 
 from ...base.errors import Error
-from ..gemm_staging import FIRST_ASYNC, target_number
+from ..gemm_staging import FIRST_ASYNC, GROUP, target_number
 from ..source import indented
-from .plan import GROUP, SharedTile, TilePlan
+from .plan import SharedTile, TilePlan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from ...base.errors import Error
 from ...base.records import TupleRecord
 from .. import gemm, gemm_cuda, gemm_wgmma
 from ..fragments import fragment, runs
+from ..gemm_staging import VECTOR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,12 +15,8 @@ if TYPE_CHECKING:
     from ...model import Instruction, Operand
     from ..staging import Side
 
-__all__ = ["GROUP", "SharedTile", "TilePlan", "tile_plan"]
+__all__ = ["SharedTile", "TilePlan", "tile_plan"]
 
-GROUP = 8
-"""Rows of tiles that blocks take column by column, as in the generated kernels."""
-VECTOR = 16
-"""Bytes of a thread's access."""
 WARPGROUP = 4
 """Warps that execute a wgmma."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...base.errors import Error
 from ...catalog import entry
-from ..gemm_staging import FIRST_ASYNC, target_number
-from .plan import GROUP, SharedTile, TilePlan
+from ..gemm_staging import FIRST_ASYNC, GROUP, target_number
+from .plan import SharedTile, TilePlan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,10 +16,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.records import TupleRecord
+from .access_log import AccessLog, Entries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Protocol
 
     from ...base.arrays import Array
@@ -43,8 +44,6 @@ __all__ = ["DEVICE", "LISTED", "MAYBE", "PLAIN", "WORKGROUP", "Grade", "GridRace
 
 LISTED = 1 << 22
 """Reads that are listed as they are before they are entered."""
-LOGGED = 512
-"""Instructions whose accesses are kept beside the last one of a granule."""
 PLAIN, WORKGROUP, DEVICE, MAYBE = 0, 1, 2, 3
 """How far an access is strong: not at all, within its workgroup, on the device; MAYBE: of the device, if the kernel
 means it so, which its code does not say."""
@@ -82,54 +81,6 @@ class GridRace(TupleRecord):
     same: bool
     narrow: bool = False
     strong: bool = False
-
-
-class _Entries(TupleRecord):
-    """Accesses beside the last ones: granules, accesses, what they are (`Grade.bits`), their instructions."""
-
-    at: Array
-    codes: Array
-    bits: Array
-    labels: Array
-
-    def of(self, some: Array) -> _Entries:
-        """Some of them."""
-        return _Entries(self.at[some], self.codes[some], self.bits[some], self.labels[some])
-
-
-class _Log:
-    """Accesses of granules that several agents made, beside the last one of each. several: which granules have any."""
-
-    def __init__(self, places: int) -> None:
-        self.several: Array = np.zeros(places, np.bool_)
-        self._mine: Array = np.zeros(places, np.int32)
-        self._entries: list[_Entries] = []
-
-    def add(self, entries: _Entries) -> None:
-        """Enter accesses."""
-        self._entries.append(entries)
-        self.several[entries.at] = True
-        if len(self._entries) > LOGGED:
-            kept = [one for one in self._entries if self.several[one.at].any()]
-            self._entries = kept[-LOGGED // 2 :]
-
-    def forget(self, at: Array) -> None:
-        """Some granules have been written since."""
-        if self._entries:
-            self.several[at] = False
-
-    def at(self, at: Array, own: Array) -> Iterator[tuple[Array, _Entries]]:
-        """Accesses of some granules by other agents than those that access them now: which of those, and they."""
-        if not self._entries or not self.several[at].any():
-            return
-        self._mine[at] = np.arange(1, len(at) + 1, dtype=np.int32)
-        for entries in self._entries:
-            index = self._mine[entries.at] - 1
-            hit = np.flatnonzero((index >= 0) & self.several[entries.at])
-            hit = hit[(entries.codes[hit] ^ own[index[hit]]) >> CLOCK != 0]
-            if len(hit):
-                yield index[hit], entries.of(hit)
-        self._mine[at] = 0
 
 
 def code_of(agents: Array, clocks: Array) -> Array:
@@ -172,7 +123,7 @@ class GridRaces:
         self._reader: Array = np.zeros(places, np.int64)
         self._read_reach: Array = np.zeros(places, np.uint8)
         self._read_label: Array = np.zeros(places, np.int32)
-        self._reads, self._changes = _Log(places), _Log(places)
+        self._reads, self._changes = AccessLog(places, CLOCK), AccessLog(places, CLOCK)
         self._stored: set[int] = set()
         self._listed: dict[int, list[tuple[Array, int, Array, int, int]]] = {}
         self._count = 0
@@ -238,7 +189,7 @@ class GridRaces:
         other = np.flatnonzero((before != 0) & ((before ^ own) >> CLOCK != 0))
         if len(other):
             there = at[other]
-            self._reads.add(_Entries(there, before[other], self._read_reach[there], self._read_label[there]))
+            self._reads.add(Entries(there, before[other], self._read_reach[there], self._read_label[there]))
         self._reader[at], self._read_label[at], self._read_reach[at] = own, label, reach
         self._lost(self._reads, self._reader, at, own, reach, label)
 
@@ -251,7 +202,7 @@ class GridRaces:
             other = np.flatnonzero(atomic & (before != 0) & ((before ^ own) >> CLOCK != 0))
             if len(other):
                 there = at[other]
-                self._changes.add(_Entries(there, before[other], self._write_bits[there], self._write_label[there]))
+                self._changes.add(Entries(there, before[other], self._write_bits[there], self._write_label[there]))
         else:
             self._changes.forget(at)
         self._writer[at], self._write_label[at], self._write_bits[at] = own, label, grade.bits
@@ -260,21 +211,21 @@ class GridRaces:
             self._lost(self._changes, self._writer, at, own, grade.bits, label)
 
     @staticmethod
-    def _lost(log: _Log, kept: Array, at: Array, own: Array, bits: int, label: int) -> None:
+    def _lost(log: AccessLog, kept: Array, at: Array, own: Array, bits: int, label: int) -> None:
         """Accesses of one instruction that others of it have taken the place of."""
         lost = np.flatnonzero((kept[at] ^ own) >> CLOCK != 0)
         if len(lost):
             count = len(lost)
-            log.add(_Entries(at[lost], own[lost], np.full(count, bits, np.uint8), np.full(count, label)))
+            log.add(Entries(at[lost], own[lost], np.full(count, bits, np.uint8), np.full(count, label)))
 
     # --- what collides ---
 
     def _check(self, grade: Grade, at: Array, width: int, own: Array, stored: Stored | None) -> GridRace | None:
         writer = self._writer[at]
         other = np.flatnonzero((writer != 0) & ((writer ^ own) >> CLOCK != 0))
-        last = _Entries(at[other], writer[other], self._write_bits[at[other]], self._write_label[at[other]])
+        last = Entries(at[other], writer[other], self._write_bits[at[other]], self._write_label[at[other]])
         harmless = None
-        for which, entries in ((other, last), *self._changes.at(at, own)):
+        for which, entries in ((other, last), *self._changes.others(at, own)):
             race = self._collision(grade, (which, entries), width, own, stored, self._against_write)
             if race is not None and not race.same:
                 return race
@@ -283,15 +234,15 @@ class GridRaces:
             return harmless
         reader = self._reader[at]
         other = np.flatnonzero((reader != 0) & ((reader ^ own) >> CLOCK != 0))
-        last = _Entries(at[other], reader[other], self._read_reach[at[other]], self._read_label[at[other]])
-        for which, entries in ((other, last), *self._reads.at(at, own)):
+        last = Entries(at[other], reader[other], self._read_reach[at[other]], self._read_label[at[other]])
+        for which, entries in ((other, last), *self._reads.others(at, own)):
             race = self._collision(grade, (which, entries), width, own, stored, self._against_read)
             if race is not None and not race.same:  # what stays as it is can be read before or after
                 return race
         return harmless
 
     def _collision(
-        self, grade: Grade, found: tuple[Array, _Entries], width: int, own: Array, stored: Stored | None,
+        self, grade: Grade, found: tuple[Array, Entries], width: int, own: Array, stored: Stored | None,
         fine: Callable[[Grade, Array, Array | int], Array],
     ) -> GridRace | None:  # fmt: skip
         """The first collision of accesses with earlier ones, of one that does harm if there is one."""

@@ -193,7 +193,8 @@ class GlobalCopies:
         if does == "writes" and len(other):  # those in flight are compared when the second one has ended
             other = other[~np.isin(before[other], list(self.flying))]
         if len(other):
-            wrong = order.unordered(machine, one, at, width, other, before, order.scopes[at[other]], access, does)
+            scopes = order.scopes[at[other]]
+            wrong = other[order.unordered(machine, one, at, width, other, before[other], scopes, access, does)]
             if data is not None and len(wrong):
                 now = machine.launch.memory.data[at[wrong][:, None] * order.granule + np.arange(order.granule)]
                 wrong = wrong[(now != data[wrong]).any(axis=1)]

@@ -9,9 +9,11 @@ it begins with one); two writes of the same bytes.
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 
-from ...base.records import TupleRecord
+from ..device.access_log import LOGGED, AccessLog, Entries
 from .global_copies import GlobalCopies
 from .knowledge import AGENT, AGENTS, CLUSTER, CTA, GPU, NO_STEP, access_of
 
@@ -33,18 +35,8 @@ __all__ = ["GlobalOrder"]
 
 LISTED = 1 << 22
 """Reads that are listed as they are before they are entered."""
-SEVERAL = 512
-"""Instructions whose reads are kept beside the last read of a granule."""
 SWAPPED, REPEATED = 4, 8
 """Of the last write of a granule: a compare-and-swap; two threads wrote the same bytes."""
-
-
-class _Reads(TupleRecord):
-    """Accesses of one instruction: granules and accesses in one number each; scope of the weakest of them."""
-
-    at: Array
-    access: Array
-    scope: int
 
 
 class GlobalOrder:
@@ -72,11 +64,9 @@ class GlobalOrder:
         self.reads: Array = np.zeros(places, np.int64)
         self.scopes: Array = np.zeros(places, np.uint8)  # of the last write; SWAPPED, REPEATED
         self.read_scopes: Array = np.zeros(places, np.uint8)
-        self._mine: Array = np.zeros(places, np.int32)
-        self.several: Array = np.zeros(places, bool)
+        self.log = AccessLog(places, AGENT)  # of reads
         self.strong = self.entered = False
-        self.log: list[_Reads] = []
-        self.alike: list[_Reads] = []  # writes of bytes that another thread wrote, too
+        self.alike: list[tuple[Array, Array]] = []  # granules and writes of bytes that another thread wrote, too
         self.flags: dict[int, Flag] = {}
         self.changed: set[int] = set()  # regions that were stored to
         self.listed: dict[int, list[tuple[Array | slice, int, Array, Array, Any, int]]] = {}
@@ -214,7 +204,7 @@ class GlobalOrder:
     def _written_own(self, machine: Machine, step: Step, threads: Threads, offsets: Array, size: int) -> bool:
         """Enter writes in a row to granules that no other thread has accessed: whether they were entered."""
         place = self._span(offsets, size)
-        if place is None or (self.log and self.several[place].any()):
+        if place is None or self.log.has(place):
             return False
         accesses = _wide(machine.knowledge.accesses(threads.use, step), size // self.granule)
         if not _own(self.writes[place], accesses) or (self.entered and not _own(self.reads[place], accesses)):
@@ -230,12 +220,12 @@ class GlobalOrder:
         """Several threads wrote the same bytes: who has written them, or knows of one that has, may read them."""
         self.strong = True
         self.scopes[at] |= REPEATED
-        self.alike = [*self.alike[-SEVERAL:], _Reads(at, accesses, 0)]
+        self.alike = [*self.alike[-LOGGED:], (at, accesses)]
 
     def _written_alike(self, machine: Machine, at: int, agent: int, team: int, member: int) -> bool:
         """Whether a write like the last one of a granule precedes what a thread does."""
-        for entry in self.alike:
-            accesses = entry.access[entry.at == at]
+        for granules, written in self.alike:
+            accesses = written[granules == at]
             if len(accesses):
                 wide = np.full(len(accesses), team), np.full(len(accesses), member)
                 if ((accesses ^ agent) >> AGENT == 0).any() or machine.knowledge.ordered(*wide, accesses).any():
@@ -286,7 +276,8 @@ class GlobalOrder:
     def mark_written(self, at: Array, access: int, scopes: int) -> None:
         """Granules are written by a bulk copy."""
         self.writes[at] = access
-        self.reads[at], self.several[at], self.strong = 0, False, True
+        self.reads[at], self.strong = 0, True
+        self.log.forget(at)
         self.scopes[at], self.read_scopes[at] = scopes, 0
 
     def known_repeated(self, machine: Machine, one: Threads, granule: int, access: int) -> bool:
@@ -299,32 +290,25 @@ class GlobalOrder:
 
     def _read(self, at: Array, accesses: Array, scope: int) -> None:
         before = self.reads[at]
-        other = (before != 0) & ((before ^ accesses) >> AGENT != 0)
+        other = np.flatnonzero((before != 0) & ((before ^ accesses) >> AGENT != 0))
+        if len(other):
+            self._log(at[other], before[other], self.read_scopes[at[other]])
         self.reads[at], self.entered = accesses, True
-        together = self.reads[at] != accesses  # lanes of one instruction at one place
         if scope or self.strong:
-            was = int(self.read_scopes[at[other]].min(initial=GPU))
             self.read_scopes[at] = scope
             self.strong = True
-        else:
-            was = 0
-        if other.any():
-            self.several[at[other]] = True
-            self.log.append(_Reads(at[other], before[other], was))
-            together |= other
-        if together.any():
-            self.several[at[together]] = True
-            self.log.append(_Reads(at[together], accesses[together], scope))
-        if len(self.log) > SEVERAL:
-            self.log = [entry for entry in self.log if self.several[entry.at].any()]
-            self.log = self.log[-SEVERAL // 2 :]
+        together = np.flatnonzero(self.reads[at] != accesses)  # lanes of one instruction at one place
+        if len(together):
+            self._log(at[together], accesses[together], np.full(len(together), scope, np.uint8))
+
+    def _log(self, at: Array, accesses: Array, scopes: Array) -> None:
+        self.log.add(Entries(at, accesses, scopes, accesses))
 
     def _write(self, at: Array, accesses: Array, access: Access) -> None:
         self.writes[at] = accesses
         if self.entered:
             self.reads[at] = 0
-        if self.log:
-            self.several[at] = False
+        self.log.forget(at)
         if access.scope:
             self.strong = True
         if self.strong:
@@ -343,7 +327,8 @@ class GlobalOrder:
         before = self.writes[at]
         other = np.flatnonzero((before != 0) & ((before ^ agent) >> AGENT != 0))
         if len(other):
-            wrong = self.unordered(machine, threads, at, width, other, before, self.scopes[at[other]], access, does)
+            scopes = self.scopes[at[other]]
+            wrong = other[self.unordered(machine, threads, at, width, other, before[other], scopes, access, does)]
             if len(wrong) and data is not None:
                 same = self._same(at[wrong], data, wrong, width)
                 repeated, wrong = wrong[same], wrong[~same]
@@ -357,42 +342,23 @@ class GlobalOrder:
     def check_reads(
         self, machine: Machine, step: Step, threads: Any, at: Array, width: int, agent: Array, access: Access
     ) -> None:
+        """Find reads that writes of granules collide with. agent: of each granule, the bits of an access."""
         before = self.reads[at]
         other = np.flatnonzero((before != 0) & ((before ^ agent) >> AGENT != 0))
-        if not len(other):
-            if not self.log or not self.several[at].any():
-                return
-        else:
-            scopes = self.read_scopes[at[other]]
-            wrong = self.unordered(machine, threads, at, width, other, before, scopes, access, "writes")
+        last = [(other, Entries(at[other], before[other], self.read_scopes[at[other]], before[other]))]
+        for which, reads in chain(last if len(other) else (), self.log.others(at, agent)):
+            wrong = self.unordered(machine, threads, at, width, which, reads.codes, reads.bits, access, "writes")
             if len(wrong):
-                self.race(machine, step, threads, int(wrong[0]), width, int(at[wrong[0]]), int(before[wrong[0]]),
-                           "writes", "read")  # fmt: skip
+                place, read = int(which[wrong[0]]), int(reads.codes[wrong[0]])
+                self.race(machine, step, threads, place, width, int(at[place]), read, "writes", "read")
                 return
-        if not self.log or not self.several[at].any():
-            return
-        self._mine[at] = np.arange(1, len(at) + 1, dtype=np.int32)
-        for entry in self.log:
-            index = self._mine[entry.at] - 1
-            hit = np.flatnonzero((index >= 0) & self.several[entry.at])
-            hit = hit[(entry.access[hit] ^ agent[index[hit]]) >> AGENT != 0]
-            if not len(hit):
-                continue
-            reads = np.zeros(len(at), np.int64)
-            reads[index[hit]] = entry.access[hit]
-            scopes = np.full(len(hit), entry.scope, np.uint8)
-            wrong = self.unordered(machine, threads, at, width, index[hit], reads, scopes, access, "writes")
-            if len(wrong):
-                place = int(wrong[0])
-                self.race(machine, step, threads, place, width, int(at[place]), int(reads[place]), "writes", "read")
-                break
-        self._mine[at] = 0
 
     def unordered(  # noqa: PLR0913
         self, machine: Machine, threads: Any, at: Array, width: int, which: Array, before: Array, scopes: Array,
         access: Access, does: str,
     ) -> Array:  # fmt: skip
-        """Which of the accesses (indices into `at`) collide with those before them."""
+        """Which accesses collide with those before them, of `which` (indices into `at`), as indices into it. before,
+        scopes: of each of them."""
         if does == "reads":
             fine = (scopes & SWAPPED != 0) & (access.scope == 0)
         else:
@@ -401,27 +367,26 @@ class GlobalOrder:
         lanes = which // width
         if access.scope and scopes.any():
             cta = machine.cta_of[threads.number[lanes]] + machine.first
-            number = (before[which] >> AGENT) - 1
+            number = (before >> AGENT) - 1
             size, threads_of = self.launch.cluster_size, self.launch.block_size
             other = number // self.stride * size + number % self.stride // threads_of
             reach = np.where(cta == other, CTA, np.where(cta // size == other // size, CLUSTER, GPU))
             fine |= (scopes >= reach) & (access.scope >= reach)
-        left = which[~fine]
+        left = np.flatnonzero(~fine)
         if len(left):
-            who = lanes[~fine]
+            who = lanes[left]
             team, member = threads.team[who], threads.member[who]
             known = machine.knowledge.ordered(team, member, before[left])
             if self.flags and not known.all():
                 for one in np.flatnonzero(~known).tolist()[:64]:
-                    place = int(at[left[one]]) * self.granule
+                    place = int(at[which[left[one]]]) * self.granule
                     known[one] = machine.knowledge.observed(int(threads.number[who[one]]), place)
-            for one in np.flatnonzero(repeated[~fine] & ~known).tolist():
-                thread = int(threads.number[who[one]])
+            for one in np.flatnonzero(repeated[left] & ~known).tolist():
+                thread, place = int(threads.number[who[one]]), int(at[which[left[one]]])
                 agent = int(machine.knowledge.agent[thread])
-                known[one] = self._written_alike(machine, int(at[left[one]]), agent, int(team[one]), int(member[one]))
+                known[one] = self._written_alike(machine, place, agent, int(team[one]), int(member[one]))
             left = left[~known]
-        found: Array = left
-        return found
+        return left
 
     def _same(self, at: Array, data: Array, which: Array, width: int) -> Array:
         """Whether writes (indices of granules of `data`) leave the bytes as they are."""
