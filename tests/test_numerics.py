@@ -125,3 +125,21 @@ def test_what_does_not_go_together_is_refused(words, reason):
     found = answer(["numerics", *words])
     assert found.status
     assert reason in found.err
+
+
+def test_two_instructions_are_explained_side_by_side_and_compared_as_compare_does():
+    pair = ("-a", "gfx942", "-i", "v_mfma_f32_16x16x16_f16", "-a", "h100", "-i", "wgmma.m64n128k16.f32.f16.f16")
+    found = json.loads(reply(*pair, "--json"))
+    compared = json.loads(answer(["compare", *pair, "--json"]).out)
+    assert found["difference"]
+    assert all(found[key] == compared[key] for key in ("numerics", "difference"))
+    for side, one in zip(found["instructions"], (pair[:4], pair[4:])):
+        alone = json.loads(reply(*one, "--json"))
+        assert all(alone[key] == value for key, value in side.items())
+    text = reply(*pair)
+    assert [text.count(words) for words in ("Architecture:", "Arithmetic:", "Where they differ:")] == [2, 2, 1]
+
+
+def test_the_table_is_made_of_several_architectures():
+    both = reply("-a", "h100", "-a", "MI300X")
+    assert [name in both for name in ("sm_90a:", "cdna3:")] == [True, True]

@@ -1,5 +1,6 @@
 """The rule of CONTRIBUTING.md ("Options of the command line"): one spelling means one thing in every command."""
 
+import argparse
 import re
 from pathlib import Path
 
@@ -39,6 +40,35 @@ def test_a_spelling_is_followed_by_the_same_in_every_command():
             if not own and spelling not in action.older:
                 meanings.setdefault(spelling, {}).setdefault(meaning(action), []).append(command)
     assert {spelling: found for spelling, found in meanings.items() if len(found) > 1} == {}
+
+
+def two_values(option):
+    """Two texts that an option takes."""
+    for pair in (option.choices[:2], ("1", "2"), ("1x2x3", "4x5x6"), ("x1", "x2")):
+        try:
+            if len(pair) == 2 and (option.kind is None or len({repr(option.kind(text)) for text in pair}) == 2):
+                return pair
+        except (argparse.ArgumentTypeError, ValueError):
+            pass
+    raise AssertionError(option)
+
+
+def test_an_option_that_takes_one_value_is_not_given_another_in_silence():
+    tried = 0
+    for name in commands():
+        for option in command_of(name).options:
+            if option.spellings and option.nargs is None and not option.many and (option.placeholder or option.choices):
+                first, second = two_values(option)
+                for again in (*option.spellings, *option.hidden):
+                    words = [option.spellings[0], first, again]
+                    with pytest.raises(mmacalc.Error, match="is given twice, first as"):
+                        command_parser(name).parsed([*words, second])
+                    try:
+                        command_parser(name).parsed([*words, first])
+                    except mmacalc.Error as refused:  # another option is required
+                        assert "is given twice" not in str(refused)  # noqa: PT017
+                    tried += 1
+    assert tried > 700
 
 
 def test_a_command_takes_all_modifiers_or_none_of_them():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ..base.checks import shown
 from ..base.errors import Error, did_you_mean
 from ..command.options import is_modifier, terminal_width
 from . import HelpRequested
@@ -26,6 +27,24 @@ class _Help(argparse.Action):
         assert isinstance(parser, Parser)
         short = option == "-h" and not parser.commands_first
         raise HelpRequested(parser.format_short() if short else parser.format_help())
+
+
+GIVEN = "options given"
+"""Under which a namespace keeps the options that were given, while they are read; no option is called so."""
+
+
+class _Once(argparse.Action):
+    """Keeps the value of an option that is given once. A second value that differs would replace the first in silence,
+    so it is refused. (Of AMD's command line the last one counts, as there.)"""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object, option: str | None = None
+    ) -> None:
+        given = vars(namespace).setdefault(GIVEN, {})
+        first = given.setdefault(self.dest, values)
+        if first != values:
+            parser.error(f"{option} is given twice, first as {shown(first)} and then as {shown(values)}")
+        setattr(namespace, self.dest, values)
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -105,9 +124,10 @@ class Parser(argparse.ArgumentParser):
                 groups[each.alone] = self.add_mutually_exclusive_group()
             shown = argparse.SUPPRESS if each.name in unlisted else each.help
             self._modifiers |= {*each.spellings} if shown != each.help else set()
-            groups[each.alone].add_argument(*(each.spellings or (each.name,)), **_settings(each), help=shown)
+            settings = _settings(each, not self.commands_first)
+            groups[each.alone].add_argument(*(each.spellings or (each.name,)), **settings, help=shown)
             if each.hidden:
-                self.add_argument(*each.hidden, **_settings(each), help=argparse.SUPPRESS)
+                self.add_argument(*each.hidden, **settings, help=argparse.SUPPRESS)
 
     def parsed(self, words: Sequence[str]) -> argparse.Namespace:
         """The options that words stand for; arguments without an option may stand before, between and after them.
@@ -121,6 +141,7 @@ class Parser(argparse.ArgumentParser):
             found, left = self.parse_known_intermixed_args(words)
         if left:
             self.error(f"unrecognized arguments: {' '.join(left)}")
+        vars(found).pop(GIVEN, None)
         return found
 
     def _architecture_first(self, words: Sequence[str]) -> Sequence[str]:
@@ -152,9 +173,10 @@ class Parser(argparse.ArgumentParser):
         if invalid:
             given, _, choices = after.partition("' (choose from ")
             return did_you_mean(given, choices.rstrip(")").replace("'", "").split(", "))
-        unknown = message.removeprefix("unrecognized arguments: ").split(" ")[0].partition("=")[0]
-        if unknown == message:
+        _, unrecognized, words = message.partition("unrecognized arguments: ")
+        if not unrecognized:
             return ""
+        unknown = words.split(" ")[0].partition("=")[0]
         if not unknown.startswith("-"):
             from .hints import option_for
 
@@ -163,14 +185,15 @@ class Parser(argparse.ArgumentParser):
         return did_you_mean(unknown.replace("_", "-"), sorted(known))
 
 
-def _settings(option: Option) -> dict[str, Any]:
-    """What argparse calls the parts of an option."""
+def _settings(option: Option, once: bool) -> dict[str, Any]:
+    """What argparse calls the parts of an option. once: refuse two values where one counts."""
     if not option.spellings:
         settings = {"nargs": option.nargs, "metavar": option.placeholder, "type": option.kind}
         return {name: value for name, value in (*settings.items(), ("choices", option.choices)) if value}
     if not (option.placeholder or option.choices):
         return {"dest": option.name, "action": "store_const", "const": option.constant, "default": option.default}
     found = {"dest": option.name, "default": option.default, "required": option.required}
-    found |= {"action": "append"} if option.many else {}
+    if option.many or once:
+        found["action"] = "append" if option.many else _Once
     others = {"metavar": option.placeholder, "type": option.kind, "choices": option.choices, "nargs": option.nargs}
     return found | {name: value for name, value in others.items() if value}

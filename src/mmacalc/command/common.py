@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ARCHITECTURE",
     "INSTRUCTION",
+    "ARCHITECTURES",
     "INSTRUCTIONS",
     "JSON",
     "LLVM",
@@ -40,6 +41,9 @@ TARGET = option(
     help="the GPU architecture or target; may be left out where the file names it",
 )  # fmt: skip
 INSTRUCTION = option("-i", "--instruction", placeholder=NAME, required=True, help="instruction name (case-insensitive)")
+ARCHITECTURES = option(
+    "-a", "--architecture", placeholder=NAME, many=True, default=[], help="an architecture; once for each, or for all"
+)
 INSTRUCTIONS = option(
     "-i", "--instruction", placeholder=NAME, many=True, default=[], help="an instruction; once for each"
 )

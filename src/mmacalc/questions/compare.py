@@ -16,8 +16,8 @@ from ..base.checks import arguments_checked
 from ..base.errors import Error, abbreviated
 from ..base.records import Record, cached_property, json_keys
 from ..catalog import entry
-from ..command import Command, Reply, argument, option, show
-from ..command.common import INSTRUCTIONS, JSON
+from ..command import Command, Reply, argument, show
+from ..command.common import ARCHITECTURES, INSTRUCTIONS, JSON
 from ..foreign import reads
 from ..formats import Format
 from ..throughput import duration
@@ -330,9 +330,12 @@ def run(options: Options) -> Reply:
     if len(options.names) > 2 and all(map(_is_architecture, options.names[:2])):
         pair, note = _asked(options.names[:2], options.names[2:])
         return show(options.json, "compare", compare(*pair), text, notes=(note,) if note else ())
-    architectures = options.names[::2] + options.architecture
-    instructions = options.names[1::2] + options.instruction
-    if len(options.names) % 2 or len(architectures) not in (1, 2) or len(instructions) != 2:
+    names, others = options.names, options.architecture
+    if len(names) % 2 and len(others) == 1:  # compare -a H100 X MI300X Y
+        names, others = others + names, []
+    architectures = names[::2] + others
+    instructions = names[1::2] + options.instruction
+    if len(names) % 2 or len(architectures) not in (1, 2) or len(instructions) != 2:
         got = " ".join([*architectures, *instructions]) or "none"
         raise Error(f"compare takes two instructions, each after its architecture, or -a and -i for each; got {got}")
     first, second = map(lambda arch, name: entry(arch).meant(name), (architectures * 2)[:2], instructions)
@@ -346,11 +349,7 @@ COMMAND = Command(
             "names", "the architecture and the instruction, first of one, then of the other", nargs="*",
             placeholder="INSTRUCTION",
         ),
-        option(
-            "-a", "--architecture", placeholder="NAME", many=True, default=[],
-            help="an architecture; once for each or both",
-        ),
-        INSTRUCTIONS, TENSOR, JSON,
+        ARCHITECTURES, INSTRUCTIONS, TENSOR, JSON,
     ),
     run, {"compare": text, "layout-conversion": conversion_text},
 )  # fmt: skip

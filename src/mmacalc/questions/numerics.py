@@ -1,8 +1,10 @@
 """Explain how an instruction rounds: its arithmetic model in words, how sure that is, and an input that shows it.
 
     mmacalc numerics -a gfx942 -i v_mfma_f32_16x16x16_f16
-    mmacalc numerics -a gfx942                             a table of all its instructions
+    mmacalc numerics -a gfx942                             a table of all its instructions; -a again: of two
     mmacalc numerics                                       the same of every architecture
+    mmacalc numerics -a gfx942 -i v_mfma_f32_16x16x16_f16 -a h100 -i wgmma.m64n128k16.f32.f16.f16
+                                                           two side by side, and an input on which they differ
 
 The input is one dot product on which the instruction differs from the exact sum rounded once, and from a chain of
 fused multiply-adds; it was found by trying, and the emulator computed all three answers.
@@ -20,8 +22,8 @@ from ..base.checks import arguments_checked
 from ..base.errors import Error
 from ..base.records import Record, TupleRecord, cached_property, json_keys
 from ..catalog import architectures, entry
-from ..command import Command, Reply, flag, option, show, tables
-from ..command.common import JSON, MODIFIERS, WAVE
+from ..command import Command, Reply, flag, show, tables
+from ..command.common import ARCHITECTURES, INSTRUCTIONS, JSON, MODIFIERS, WAVE
 from ..command.options import modifiers
 from ..families.tensor_memory import types_of
 from ..model.tensor_memory import TensorMemoryInstruction
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from ..command import Options
     from ..diagnosis.witness import RoundingExample
     from ..model import Instruction
+    from .find import arithmetic as find_arithmetic
 
 
 @json_keys("**instruction", "modifiers", "numerics", "example")
@@ -113,13 +116,13 @@ class Arithmetic(TupleRecord):
     instructions: int
 
 
-def overview(arch: str | None = None) -> tuple[Arithmetic, ...]:
-    """How the instructions of an architecture compute, format by format; of all architectures without a name.
+def overview(*names: str) -> tuple[Arithmetic, ...]:
+    """How the instructions of architectures compute, format by format; of all architectures without a name.
 
     Architectures that agree in everything stand together.
 
     Raises:
-        Error: there is no such architecture.
+        Error: there is no such architecture, or its arithmetic is not known.
 
     >>> for one in overview("cdna1"):
     ...     print(*one.inputs, "->", *one.outputs, one.numerics.model, one.numerics.step)
@@ -128,11 +131,10 @@ def overview(arch: str | None = None) -> tuple[Arithmetic, ...]:
     i8 -> i32 integer K
     bf16 -> f32 exact 2
     """
-    names = tuple(architectures()) if arch is None else (entry(arch).architecture.name,)
     alike: dict[str, tuple[tuple[Arithmetic, ...], list[str]]] = {}
-    for name in names:
+    for name in dict.fromkeys(entry(name).architecture.name for name in names or architectures()):
         found = entry(name)
-        if arch is None and "arithmetic" in found.architecture.family.unsupported_topics:
+        if not names and "arithmetic" in found.architecture.family.unsupported_topics:
             continue
         found.architecture.family.require("arithmetic", found.architecture.title)
         computed = [inst for inst in found.instructions() if not ({"A", "B"} <= set(inst.operands) and refusal(inst))]
@@ -176,6 +178,35 @@ def _of(instructions: Iterable[Instruction]) -> tuple[Arithmetic, ...]:
         Arithmetic((), tuple(inputs), tuple(outputs), tuple(kinds), tuple(shapes), found, tuple(roundings), len(names))
         for found, (inputs, outputs, kinds, shapes, roundings, names) in rows.values()
     )
+
+
+@json_keys("instructions", "**arithmetic")
+class NumericsComparison(Record):
+    """How two instructions round.
+
+    Attributes:
+        instructions: both. arithmetic: in which parts they differ, and an input on which they do.
+    """
+
+    instructions: tuple[InstructionNumerics, InstructionNumerics]
+
+    @cached_property
+    def arithmetic(self) -> find_arithmetic.Arithmetic:
+        """In which parts they differ, and an input on which they do."""
+        from .find.arithmetic import Arithmetic
+
+        return Arithmetic(*[one.instruction for one in self.instructions])
+
+
+def comparison_text(answer: NumericsComparison) -> str:
+    """The models, a table of their parts, and an input on which the two differ."""
+    from .find.arithmetic import side_by_side
+
+    found = answer.arithmetic
+    first, second = (one.instruction for one in answer.instructions)
+    parts = [("", first.arch, second.arch), *[(one.what, one.source, one.target) for one in found.parts]]
+    texts = [heading(one.instruction) + numerics_text(one.numerics) for one in answer.instructions]
+    return "\n".join([*texts, *side_by_side((first, second), parts), *found.lines()]) + "\n"
 
 
 class Overview(Record):
@@ -369,18 +400,26 @@ def _number(value: float) -> str:
 
 
 def run(options: Options) -> Reply:
-    """The model of an instruction, its provenance and the input; or a table of many."""
-    if not options.instruction:
-        if modifiers(options) or options.wavefront:
-            raise Error("modifiers and --wavefront are for one instruction; give -i as well")
-        rows = Overview(overview(options.architecture))
+    """The model of an instruction, its provenance and the input; of two also how they differ; or a table of many."""
+    names, instructions = options.architecture, options.instruction
+    fields = modifiers(options)
+    if len(instructions) != 1 and (fields or options.wavefront):
+        raise Error("modifiers and --wavefront are for one instruction; give one -i" + " as well" * (not instructions))
+    if not instructions:
+        rows = Overview(overview(*names))
         return show(options.json, "numerics-overview", rows, lambda rows: overview_text(rows, options.markdown))
-    if not options.architecture:
-        raise Error(f"-i {options.instruction[:60]} needs -a, the architecture of the instruction")
+    if not names:
+        raise Error(f"-i {instructions[0][:60]} needs -a, the architecture of the instruction")
     if options.markdown:
         raise Error("--markdown prints a table of instructions; leave -i out")
-    inst = entry(options.architecture).meant(options.instruction)
-    return show(options.json, "numerics", numerics(inst, options.wavefront, **modifiers(options)), text)
+    if len(instructions) > 2 or len(names) not in (1, len(instructions)):
+        got = f"-a {' '.join(names)} and -i {' '.join(instructions)}"[:200]
+        raise Error(f"numerics explains one instruction or two, with one -a or one for each; got {got}")
+    if len(instructions) == 1:
+        inst = entry(names[0]).meant(instructions[0])
+        return show(options.json, "numerics", numerics(inst, options.wavefront, **fields), text)
+    first, second = [numerics(entry(arch).meant(name)) for arch, name in zip(names * 2, instructions)]
+    return show(options.json, "numerics-comparison", NumericsComparison((first, second)), comparison_text)
 
 
 # --- An arithmetic model in words: a paragraph, or the lines of a page ---
@@ -412,11 +451,9 @@ def numerics_text(numerics: Numerics) -> str:
 COMMAND = Command(
     "numerics", "explain how an instruction rounds, with an input that shows it", "look", __doc__,
     (
-        option("-a", "--architecture", placeholder="NAME", help="one architecture only"),
-        option("-i", "--instruction", placeholder="NAME", help="one instruction (case-insensitive)"),
-        WAVE, JSON,
+        ARCHITECTURES, INSTRUCTIONS, WAVE, JSON,
         flag("--markdown", help="print the table as a page of Markdown"),
         *MODIFIERS,
     ),
-    run, {"numerics": text, "numerics-overview": overview_text},
+    run, {"numerics": text, "numerics-comparison": comparison_text, "numerics-overview": overview_text},
 )  # fmt: skip
