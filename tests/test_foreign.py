@@ -10,6 +10,7 @@ import mmacalc
 from mmacalc import Error
 from mmacalc.cli import answer
 from mmacalc.foreign import convert, read, reads
+from mmacalc.layout.cute import CuteLayout
 from mmacalc.layout.linear import LinearLayout
 from recorded import json_file
 from recorded import text as recorded_text
@@ -188,6 +189,43 @@ def test_what_is_not_a_layout_is_refused_in_words(text, message):
     reply = answer(["layout", text])
     assert reply.status == 2
     assert "bug in mmacalc" not in reply.err
+
+
+def test_layouts_that_differ_in_the_order_of_an_axis_alone_are_said_to_and_others_are_not():
+    rng = random.Random(5)
+    distributed = [row for row in TRITON if len(row) == 5 and len(row[1]) == 2]
+    for _ in range(20):
+        source = read(rng.choice(distributed)[0]).linear((16, 32))
+        goes = [rng.sample([1, 2, 4, 8], 4), [1, 2, 4, 8, 16]]
+        goes[1][rng.randrange(1, 5)] ^= 1 if rng.random() < 0.5 else 0  # an order by exclusive or
+        axes = [*source.extents]
+        turned = {axis: [tuple(to * (axis == one) for one in axes) for to in goes[at]] for at, axis in enumerate(axes)}
+        moved = source.compose(LinearLayout(turned, source.extents))
+        wanted = {
+            axis: tuple(order)
+            for axis, order in zip(axes, goes)
+            if list(order) != [1 << bit for bit in range(len(order))]
+        }
+        assert convert(source, moved).orders == wanted
+        for axis, text in convert(source, moved).permutations.items():
+            assert CuteLayout.parse(text).indices[1] == wanted[axis][0]
+    same_row, other = read(MFMA % "false").linear((64, 64)), read(MFMA % "true").linear((64, 64))
+    assert convert(same_row, other).orders == {}
+    assert convert(same_row, same_row).orders == {}
+
+
+def test_the_k_order_that_a_copy_atom_needs_is_found_and_is_the_permutation_of_a_tile():
+    """CUTLASS #1440: the copy gives a thread four neighbouring k, two instructions along k want two and two."""
+    instructions, copy = "((16,4),(2,2)):((1,32),(16,128))", "((16,4),(2,2)):((1,64),(16,32))"
+    reply = answer(["layout", instructions, copy, "--tensor", "16x16"])
+    assert "if j is permuted by (2,4,2):(1,4,2)" in reply.out
+    xf32 = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x8_xf32")  # its A is that of the question
+    a = xf32.tile((1, 1), (1, 1, 2), permutation={"k": "(2,4,2):(1,4,2)"}).operand("A")
+    indices = CuteLayout.parse(copy)
+    for thread in (0, 1, 17, 63):
+        for value in range(4):
+            (held,) = a.contents(thread=thread, value=value)
+            assert held.row + 16 * held.col == indices((thread, value))
 
 
 def test_layouts_are_explained_compared_and_chained():

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -90,6 +91,47 @@ def test_a_tiled_mma_as_c_plus_plus_writes_it_is_the_same_tile(row):
     assert tiled_mma(spelled(*row[:5])) == tile_of(*row[:5])
 
 
+def elements(partitioned):
+    """The (row, column) of each value of a partitioned tensor as CuTe prints it: (0,2) o ((2,2),1):((1@1,8@0),0)."""
+    first, second, shape, steps = re.fullmatch(r"tensor<\((\d+),(\d+)\) o (.*):(.*)>", partitioned).groups()
+    found = [(int(first), int(second))]
+    for size, step in zip(re.findall(r"\d+", shape), re.split(r"[(),]+", steps.strip("()"))):
+        far, _, axis = step.partition("@")
+        found = [
+            tuple(at + int(far) * digit * (axis == str(own)) for own, at in enumerate(one))
+            for digit in range(int(size))
+            for one in found
+        ]
+    return found
+
+
+@pytest.mark.parametrize(("text", "shape", "threads"), CUTE["asked"], ids=range(len(CUTE["asked"])))
+def test_tiles_of_public_questions_give_each_thread_what_cutes_partitions_do(text, shape, threads):
+    """CUTLASS's issues 1447, 1448, 1705, 2127, flash-attention's 1512 and 1630: MMA_M, MMA_N and MMA_K are the repeat,
+    registers those of C, permutations what C++ writes them with."""
+    tile = tiled_mma(text)
+    assert tile.shape == tuple(shape)
+    for thread, parts in threads.items():
+        for name, order, partitioned in zip("ABD", (("i", "k"), ("j", "k"), ("i", "j")), parts):
+            operand = tile.operand(name)
+            values = elements(partitioned)
+            assert len(values) == operand.items
+            for value, wanted in enumerate(values):
+                (found,) = operand.contents(thread=int(thread), value=value)
+                at = dict(zip(operand.axes[1:], (found.row, found.col)))
+                assert tuple(at[axis] for axis in order) == wanted, (name, thread, value)
+
+
+def test_repeat_and_registers_answer_what_was_asked_of_mma_m_and_of_spills():
+    by_shape = {tuple(shape): tiled_mma(text) for text, shape, _ in CUTE["asked"]}
+    assert by_shape[96, 96, 64].repeat == (2, 3, 2)  # CUTLASS #1448: (MMA_M, MMA_N, MMA_K) of 3x4x2 atoms on 96x96x64
+    assert by_shape[96, 96, 64].threads == 32 * 3 * 4 * 2
+    scores = by_shape[128, 64, 128]  # flash-attention #1630: head 128, blocks of 128 and 64, 4 warps spills
+    out = scores.instruction.tile((4, 1), (2, 16, 4))
+    assert out.shape == (128, 128, 64)
+    assert [one.operand("D").registers for one in (scores, out)] == [64, 128]
+
+
 def test_what_people_paste_of_cute_is_explained():
     for text, says in (
         ("auto mma = make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2,_1>>{}, Tile<_32,_32,_16>{});",
@@ -109,10 +151,10 @@ def test_what_people_paste_of_cute_is_explained():
     [
         ("make_tiled_mma(op, Layout<Shape<_2,_2>>{})", "with an atom such as SM80_16x8x16_F32F16F16F32_TN"),
         ("make_tiled_mma(SM70_8x8x4_F32F16F16F32_NT{}, Layout<Shape<_2,_2>>{})", "a tile of quad pairs has no answer"),
-        ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{}, Tile<_16,_16,_16>{})",
-         "the tiler has 16 along m, of which the atoms cover 32"),
+        ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{}, Tile<_48,_16,_16>{})",
+         "the tiler has 48 along m, and the atoms cover 32 at a time"),
         ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>,Stride<_4,_1>>{})", "leaves warps out"),
-        ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<_4>{})", "has two or three modes"),
+        ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_4,_1,_1,_1>>{})", "has up to three modes"),
         ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{}, 32)", "a tiler is Tile<"),
         ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<_2>{}, Tile<_>{}, 7)", "'7' is one more"),
         ("make_tiled_mma(SM80_16x8x99_F32F16F16F32_TN{})", "SM80_16x8x99"),

@@ -4,8 +4,9 @@
 
 No GPU is needed: layouts are made while the function is compiled. A row of "mma" is the instruction's shape and types,
 the atom layout and the permutation of m, n and k, and the (thread, value) layouts of A, B and C; one of "other" is the
-same of an instruction that architecture and PTX name; a row of "copy" is the thread and value layouts and the (thread,
-value) layout with the tile that they cover.
+same of an instruction that architecture and PTX name; one of "asked" is a tiled MMA as C++ writes it, from a public
+question, the shape of the tile that it cuts, and what a few threads have of A, B and C; a row of "copy" is the thread
+and value layouts and the (thread, value) layout with the tile that they cover.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import cutlass
 from cutlass import cute
 
 DATA = Path(__file__).parent.parent / "data" / "nvidia" / "cute_tiles.json.gz"
-ROWS: dict[str, list[object]] = {"mma": [], "other": [], "copy": []}
+ROWS: dict[str, list[object]] = {"mma": [], "other": [], "asked": [], "copy": []}
 
 WARP = (
     ((1, 1, 1), None, (None, None, None)), ((2, 2, 1), None, (None, None, None)), ((4, 1, 1), None, (None, None, None)),
@@ -117,6 +118,54 @@ def other_mmas(target):
                 print(name, shape, stride, permutation, "is refused:", str(refused)[:200])
 
 
+def asked():
+    """The tiles of CUTLASS's issues 1447, 1448, 1705 and 2127 and flash-attention's 1512 and 1630."""
+    half, single = cutlass.Float16, cutlass.Float32
+    f16 = lambda: cute.nvgpu.warp.MmaF16BF16Op(half, single, (16, 8, 16))  # noqa: E731
+    name = "SM80_16x8x16_F32F16F16F32_TN"
+    for text, op, shape, permutation, size in (
+        ("make_tiled_mma(SM80_16x8x8_F16F16F16F16_TN{}, make_layout(Shape<_2, _2, _1>{}), "
+         "make_layout(Shape<_1, _2, _1>{}))",
+         lambda: cute.nvgpu.warp.MmaF16BF16Op(half, half, (16, 8, 8)), (2, 2, 1), (32, 32, 8), (32, 32, 8)),
+        (f"make_tiled_mma({name}{{}}, Layout<Shape<_3,_4,_2>>{{}}, Tile<_96,_96,_64>{{}})",
+         f16, (3, 4, 2), (None, None, None), (96, 96, 64)),
+        (f"TiledMMA<MMA_Atom<{name}>, Layout<Shape<_8, _1, _1>>, "
+         "Tile<_128, Layout<Shape<_2, _8>>, Layout<Shape<_2, _16>>>>",
+         f16, (8, 1, 1), (128, ((2, 8), (1, 2)), ((2, 16), (1, 2))), (128, 16, 32)),
+        ("make_tiled_mma(SM80_16x8x8_F32TF32TF32F32_TN{}, Layout< Shape<_4,_1>, Stride<_1,_4> >{}, "
+         "Tile< Layout< Shape<_16>, Stride<_1> >, Layout< Shape<_2,_16>, Stride<_1,_8> >, _8 >{});",
+         lambda: cute.nvgpu.warp.MmaTF32Op((16, 8, 8)), (4, 1, 1), (16, ((2, 16), (1, 8)), 8), (64, 128, 8)),
+        (f"TiledMMA<MMA_Atom<{name}>, Layout<Shape<Int<4>,_1,_1>>, Tile<Int<16 * 4>, _16, _16>>",
+         f16, (4, 1, 1), (64, 16, 16), (64, 16, 16)),
+        (f"make_tiled_mma({name}{{}}, Layout<Shape<Int<4>,_1,_1>>{{}}, Tile<_128, _64, _128>{{}})",
+         f16, (4, 1, 1), (64, 16, 16), (128, 64, 128)),
+        (f"make_tiled_mma({name}{{}}, Layout<Shape<_2,_2>>{{}}, Tile<_16,Layout<Shape<_2,_4>,Stride<_4,_1>>,_16>{{}})",
+         f16, (2, 2, 1), (16, ((2, 4), (4, 1)), 16), (32, 16, 16)),
+        (f"make_tiled_mma({name}{{}}, Layout<_1>{{}}, Tile<_,_,Layout<Shape<_2,_4,_2>,Stride<_1,_4,_2>>>{{}})",
+         f16, (1, 1, 1), (None, None, ((2, 4, 2), (1, 4, 2))), (16, 8, 16)),
+    ):  # fmt: skip
+        partitions(text, op(), shape, permutation, size)
+
+
+def partitions(text, op, shape, permutation, size):
+    @cute.jit
+    def made():
+        given = tuple(map(part, permutation))
+        tiled = cute.make_tiled_mma(op, cute.make_layout(shape), permutation_mnk=given)
+        m, n, k = size
+        threads = {}
+        for thread in (0, 1, 77 % tiled.size, tiled.size - 1):
+            one = tiled.get_slice(thread)
+            threads[thread] = [
+                str(one.partition_A(cute.make_identity_tensor((m, k)))),
+                str(one.partition_B(cute.make_identity_tensor((n, k)))),
+                str(one.partition_C(cute.make_identity_tensor((m, n)))),
+            ]
+        ROWS["asked"].append([text, size, threads])
+
+    made()
+
+
 COPIES = (
     (((32, 4), (4, 1)), ((1, 8), (8, 1))), (((32, 4), (1, 32)), ((4, 1), (1, 4))),
     (((16, 8), (8, 1)), ((2, 4), (4, 1))), (((8, 32), (32, 1)), ((4, 4), (4, 1))),
@@ -156,6 +205,7 @@ if __name__ == "__main__":
         print(json.dumps(ROWS["other"]))
         sys.exit()
     tiled_mmas()
+    asked()
     others()
     tiled_copies()
     DATA.write_bytes(gzip.compress(json.dumps(ROWS, separators=(",", ":")).encode(), mtime=0))

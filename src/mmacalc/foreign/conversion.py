@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ..base.errors import Error
 from ..base.records import Record
+from ..layout.cute import CuteLayout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class Conversion(Record):
         stores, loads: elements that each thread has in the source and in the target, copies once.
         shared_bytes: of shared memory that it goes through; 0 if it does not.
         vector: how many elements an access to shared memory moves at most.
+        orders: by axis, where each bit of the source's coordinate goes in the target's, if the two layouts are one
+            but for the order along some axes; empty if they are not, or are identical.
     """
 
     kind: str
@@ -48,6 +51,17 @@ class Conversion(Record):
     loads: int
     shared_bytes: int
     vector: int
+    orders: dict[str, tuple[int, ...]] = {}
+
+    @property
+    def permutations(self) -> dict[str, str]:
+        """The orders as CuTe writes the permutation of a tiled MMA, where that says them: by the axis, from a place's
+        coordinate in the source to that in the target."""
+        return {
+            axis: str(CuteLayout((2,) * len(bits), bits).coalesce())
+            for axis, bits in self.orders.items()
+            if all(bit & (bit - 1) == 0 for bit in bits)
+        }
 
 
 def convert(source: LinearLayout, target: LinearLayout, bits: int = 32) -> Conversion:
@@ -84,7 +98,7 @@ def convert(source: LinearLayout, target: LinearLayout, bits: int = 32) -> Conve
     return Conversion(
         kind, tuple(source.extents.values()), bits, first, differ, places, _moved(source, target, kind),
         1 << len(ours), 1 << len(theirs), total * bits // 8 if through else 0,
-        min(1 << len(common), widest) if through else 0,
+        min(1 << len(common), widest) if through else 0, _orders(source, target) if differ else {},
     )  # fmt: skip
 
 
@@ -124,6 +138,31 @@ def _differences(
     return first or (), places - same, places
 
 
+def _orders(source: LinearLayout, target: LinearLayout) -> dict[str, tuple[int, ...]]:
+    """By axis, the order of its coordinates with which the source is the target; {} if no order makes it so.
+
+    A place's coordinate along an axis is a sum over GF(2) of the bases of its bits. There is an order where the sums
+    that are 0 in one layout are 0 in the other.
+    """
+    places = {place: max(len(source.bases.get(place, ())), len(rows)) for place, rows in target.bases.items()}
+    places |= {place: len(rows) for place, rows in source.bases.items() if place not in places}
+    found = {}
+    for at, (axis, size) in enumerate(source.extents.items()):
+        width = size.bit_length() - 1
+        ours, theirs = [
+            [rows[bit][at] if bit < len(rows := layout.bases.get(place, ())) else 0
+             for place, bits in places.items() for bit in range(bits)]
+            for layout in (source, target)
+        ]  # fmt: skip
+        both = _reduced([one << width | other for one, other in zip(ours, theirs)])
+        if not len(both) == len(_reduced(ours)) == len(_reduced(theirs)) == width:
+            return {}
+        goes = tuple([_remainder(1 << (width + bit), both) for bit in range(width)])
+        if goes != tuple([1 << bit for bit in range(width)]):
+            found[axis] = goes
+    return found
+
+
 def _packed(layout: LinearLayout, coordinates: Sequence[int]) -> int:
     """Coordinates as one number."""
     number = 0
@@ -136,17 +175,16 @@ def _reduced(vectors: Iterable[int]) -> list[int]:
     """A basis of the span of vectors over GF(2)."""
     basis: list[int] = []
     for vector in vectors:
-        for known in basis:
-            vector = min(vector, vector ^ known)
-        if vector:
-            basis.append(vector)
+        if left := _remainder(vector, basis):
+            basis.append(left)
     return basis
 
 
-def _within(vector: int, basis: Sequence[int]) -> bool:
+def _remainder(vector: int, basis: Iterable[int]) -> int:
+    """What is left of a vector after the elements of a basis, which `_reduced` made; 0 if it is in their span."""
     for known in basis:
         vector = min(vector, vector ^ known)
-    return vector == 0
+    return vector
 
 
 def _means(source: LinearLayout, target: LinearLayout) -> str:
@@ -154,7 +192,7 @@ def _means(source: LinearLayout, target: LinearLayout) -> str:
     registers = [place for place in source.bases if place in ("register", "item", "value")]
     for kind, free in (("registers", registers), ("lanes", [*registers, "lane"])):
         span = _reduced([_packed(source, basis) for place in free for basis in source.bases.get(place, ())])
-        if all(_within(_packed(source, delta), span) for delta in _deltas(source, target, free)):
+        if not any(_remainder(_packed(source, delta), span) for delta in _deltas(source, target, free)):
             return kind
     return "shared memory"
 

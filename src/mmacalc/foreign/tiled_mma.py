@@ -4,15 +4,16 @@
     TiledMMA<MMA_Atom<SM80_16x8x16_F32F16F16F32_TN>, Layout<Shape<_2,_2>>, Tile<_32,Layout<Shape<_2,_16>>,_16>>
 
 The atom layout says how many warps (of wgmma, warpgroups) there are along m, n and k, and by its strides how they are
-counted. What the tiler has more along an axis than they cover, each of them repeats; a layout in it permutes the axis.
-Source: CUTLASS, include/cute/atom/mma_atom.hpp (TiledMMA, make_tiled_mma).
+counted. What the tiler has more along an axis than they cover, each of them repeats; a layout in it permutes the axis,
+also one that is smaller than what the warps cover, block by block. Before CUTLASS 3.4 a layout of values stood in the
+tiler's place: how many atoms each warp repeats along m, n and k.
+Source: CUTLASS, include/cute/atom/mma_atom.hpp (TiledMMA, make_tiled_mma, tile_size_mnk).
 """
 
 from __future__ import annotations
 
 import re
 
-from ..base.checks import whole
 from ..base.errors import Error
 from ..catalog import entry
 from ..layout.cute import CuteLayout
@@ -26,7 +27,7 @@ __all__ = ["atom_note", "is_tiled_mma", "tiled_mma"]
 
 _BEGINS = re.compile(r"\s*(?:(?:auto|using)\s+\w+\s*=\s*)?(?:TiledMMA\s+\w+\s*=\s*)?(make_tiled_mma\s*\(|TiledMMA\s*<)")
 _ATOM = re.compile(r"\b(SM(\d+)_\w+)")
-_NUMBER = re.compile(r"(?:_(\d+)|(?:cute::)?Int<(\d+)>|(\d+))")
+_TILER = re.compile(r"(?:Tile|Shape|tuple)\s*<|(?:make_(?:tile|shape)\s*)?\(")
 _NONE = ("_", "X", "Underscore")
 TARGETS = {"90": "sm_90a", "100": "sm_100a", "103": "sm_103a", "120": "sm_120a"}
 """The targets that have the atoms of a generation, where these are features of it."""
@@ -103,13 +104,13 @@ def _split(text: str, at: int) -> list[str]:
 def _atoms(text: str) -> tuple[tuple[int, ...], str]:
     """The atoms along m, n and k, and which of these axes is counted first."""
     layout = CuteLayout.parse(text)
-    if not isinstance(layout.shape, tuple) or not isinstance(layout.stride, tuple) or len(layout.shape) > 3:
-        raise Error(f"a layout of atoms has two or three modes, such as Layout<Shape<_2,_2,_1>>; got '{text}'")
+    if layout.rank > 3:
+        raise Error(f"a layout of atoms has up to three modes, such as Layout<Shape<_2,_2,_1>>; got '{text}'")
     modes: list[tuple[int, str, int]] = []
-    for axis, count, stride in zip("mnk", layout.shape, layout.stride):
-        if not isinstance(count, int) or not isinstance(stride, int):
+    for axis, mode in zip("mnk", layout):
+        if not isinstance(mode.shape, int) or not isinstance(mode.stride, int):
             raise Error(f"the modes of a layout of atoms are numbers here; got '{text}'")
-        modes.append((stride, axis, count))
+        modes.append((mode.stride, axis, mode.shape))
     weight, order = 1, ""
     for stride, axis, count in sorted(modes):
         if count > 1 and stride != weight:
@@ -122,19 +123,33 @@ def _atoms(text: str) -> tuple[tuple[int, ...], str]:
 
 def _tiler(text: str, inst: Instruction, waves: tuple[int, ...]) -> tuple[tuple[int, ...], dict[str, CuteLayout]]:
     """How many instructions each warp repeats along m, n and k, and the permutations."""
-    begins = re.match(r"Tile\s*<|(?:make_tile\s*)?\(", text)
+    if "ayout" in text.partition("<")[0].partition("(")[0]:  # a layout of values
+        return _atoms(text)[0], {}
+    begins = _TILER.match(text)
     if begins is None:
         raise Error(f"a tiler is Tile<...> with a size or a layout for m, n and k; got '{text}'")
     repeat: list[int] = []
     permutation: dict[str, CuteLayout] = {}
     for axis, part, size, count in zip("mnk", _split(text, begins.end()), (inst.m, inst.n, inst.k), (*waves, 1, 1)):
-        own, wanted = size * count, size * count
-        if number := _NUMBER.fullmatch(part):
-            wanted = whole(next(filter(None, number.groups())), "a size of a tiler")
-        elif part not in _NONE:
-            permutation[axis] = CuteLayout.parse(part)
-            wanted = permutation[axis].size
-        if wanted % own:
-            raise Error(f"the tiler has {wanted} along {axis}, of which the atoms cover {own} at a time")
+        own = wanted = size * count
+        if part not in _NONE:
+            layout = _whole(CuteLayout.parse(part))
+            wanted = max(own, layout.size)
+            if layout.indices != tuple(range(layout.size)):
+                permutation[axis] = layout
+            if wanted % own or wanted % layout.size:
+                raise Error(f"the tiler has {layout.size} along {axis}, and the atoms cover {own} at a time")
         repeat.append(wanted // own)
     return tuple(repeat), permutation
+
+
+def _whole(layout: CuteLayout) -> CuteLayout:
+    """A permutation with what it leaves out behind it: CuTe's tiles of the tensor that it cuts follow one another so.
+
+    >>> str(_whole(CuteLayout.parse("(2,16):(1,8)")))
+    '((2,16),4):((1,8),2)'
+    """
+    if layout.size >= layout.cosize:
+        return layout
+    rest = layout.complement()
+    return CuteLayout((layout.shape, rest.shape), (layout.stride, rest.stride))

@@ -143,8 +143,8 @@ class CuteLayout(Frozen):
 
         Args:
             text: as CuTe prints it, `((4,8),2):((16,1),8)`, with or without the underscores of static numbers; the
-                shape alone; `S<3,4,3> o 0 o (8,64):(64,1)`; C++'s `Layout<Shape<_4,_8>,Stride<_8,_1>>`; or Python's
-                `Layout((4, 8), (8, 1))`.
+                shape alone; `S<3,4,3> o 0 o (8,64):(64,1)`; C++'s `Layout<Shape<_4,_8>,Stride<_8,_1>>` or
+                `make_layout(Shape<_4, Int<2 * 4>>{})`; or Python's `Layout((4, 8), (8, 1))`.
 
         Raises:
             Error: it is none of these; says where it stops being one.
@@ -624,6 +624,7 @@ def _beyond(modes: Sequence[tuple[int, int]], at: int) -> int:
 
 _SWIZZLED = re.compile(r"\s*(?:Swizzle|Sw|S)<\s*(\d+)\s*,\s*(\d+)\s*,\s*(-?\d+)\s*>\s*(?:o\s*(.*))?", re.DOTALL)
 _OFFSET = re.compile(r"\s*_?(\d+)\s*o\s*(.*)", re.DOTALL)
+_STATIC = re.compile(r"\b(?:Int|C)<\s*(\d+(?:\s*\*\s*\d+)*)\s*>")  # C++'s numbers, perhaps as a product: Int<16 * 4>
 
 
 def _parsed(text: str) -> CuteLayout:
@@ -644,7 +645,10 @@ def _parsed(text: str) -> CuteLayout:
             rest = rest[1:-1]
             break
     plain = re.sub(r"\b(?:Shape|Stride|make_shape|make_stride|cute\.Shape)\s*", "", rest)
-    plain = re.sub(r"\b(?:Int|C)<\s*(\d+)\s*>(?:\s*\{\s*\})?|\bstride\s*=", r"\1", plain)
+    plain = _STATIC.sub(
+        lambda found: str(_product([whole(one.strip(), "a size") for one in found[1].split("*")])), plain
+    )
+    plain = re.sub(r"\bstride\s*=|(?<=[>\d])\s*(?:\{\s*\}|\(\s*\))", "", plain)
     tokens = _tokens(plain.replace("<", "(").replace(">", ")"), text)
     shape, at = _nested(tokens, 0, text)
     if at < len(tokens) and tokens[at] in (":", ","):

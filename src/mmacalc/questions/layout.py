@@ -152,7 +152,9 @@ class LayoutAnswer(Record):
         return tuple([found.apply(**{place: at}) for at in range(min(SHOWN, found.spans()[place]))])
 
 
-@json_keys("**conversion", "first=difference: null where none differs", "source", "target", "same")
+@json_keys("**conversion", "first=difference: null where none differs",
+           "permutations=conversion.permutations: the orders as CuTe writes them, where it can",
+           "source", "target", "same")  # fmt: skip
 class ConvertedLayouts(Record):
     """Two layouts of one tensor, and what it takes to go from the first to the second."""
 
@@ -269,7 +271,19 @@ def conversion_text(answer: ConvertedLayouts) -> str:
             f"They differ in {found.differ} of {found.places} places, first in {place}: "
             f"{_element(answer.difference.source)} in the first, {_element(answer.difference.target)} in the second"
         )
+    lines += _orders(found)
     return "\n".join([*lines, *_cost(found), ""])
+
+
+def _orders(found: Conversion) -> Iterator[str]:
+    if not found.orders:
+        return
+    yield f"They are one but for the order of {' and '.join(found.orders)}: the first becomes the second"
+    for axis, bits in found.orders.items():
+        steps = ", ".join([f"{1 << at} to {goes}" for at, goes in enumerate(bits)])
+        permutation = found.permutations.get(axis)
+        yield f"  if {axis} is permuted by {permutation}" if permutation else f"  if {axis} goes from {steps} (by XOR)"
+    yield "  Along k, where A and B are permuted alike, that needs no conversion."
 
 
 def _cost(found: Conversion) -> Iterator[str]:
