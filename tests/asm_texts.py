@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mmacalc.asm.constants import constant_texts
 from mmacalc.asm.forms import forms
-from mmacalc.asm.modifiers import NAMES, kind_of
+from mmacalc.asm.operand_codes import constant_texts
 from mmacalc.asm.registers import RegisterRange
+from mmacalc.asm.rows import NAMES, kind_of
 from mmacalc.asm.targets import target
 
 TARGETS = (

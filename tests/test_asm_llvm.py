@@ -14,7 +14,7 @@ from asm_texts import TARGETS, random_code, random_text
 from llvm_mc import assembled, disassembled, tool
 from mmacalc.asm.decoder import listing, other_words
 from mmacalc.asm.forms import forms, spellings
-from mmacalc.asm.modifiers import NAMES, kind_of
+from mmacalc.asm.rows import NAMES, kind_of
 from mmacalc.asm.tables import FAMILY_OF
 from mmacalc.asm.targets import target
 from samples import sampled

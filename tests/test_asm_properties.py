@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 import mmacalc
 from asm_texts import TARGETS, all_forms, random_text
 from mmacalc.asm import encodings
-from mmacalc.asm.constants import constant_texts, float_patterns, rounded
 from mmacalc.asm.fields import Encoding, Field
 from mmacalc.asm.forms import forms
-from mmacalc.asm.operand_codes import constant_code
+from mmacalc.asm.operand_codes import constant_code, constant_texts, float_patterns, rounded
 from mmacalc.asm.targets import target
 from mmacalc.formats import named
 from mmacalc.questions.assemble import meaning

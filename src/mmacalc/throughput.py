@@ -147,7 +147,7 @@ def _memory_keeps_up(inst: Instruction, rate: int) -> bool:
     delivers in that time, which wgmma does from N = 64 on; of tcgen05.mma, with 128 rows in each SM and without .ws."""
     if "wgmma" not in inst.features and not inst.in_tensor_memory:
         return True
-    rows, ctas, bits = inst.m, _ctas(inst), inst.format("A").bits
+    rows, ctas, bits = inst.m, _ctas(inst), inst.format_of("A").bits
     if tcgen05 := _in_tensor_memory(inst):
         from .families.tensor_memory import LANES, slot_bits
 
@@ -214,9 +214,9 @@ def _choices(inst: Instruction, wanted: set[str]) -> Iterator[dict[str, int]]:
             if operand not in "AB":
                 continue
             for value in inst.modifier_limits()[field]:
-                if inst.format(operand, {field: value}).name in accepted:
+                if inst.format_of(operand, {field: value}).name in accepted:
                     fields[field] = value
-        if all(inst.format(operand, fields).name in accepted for operand in "AB"):
+        if all(inst.format_of(operand, fields).name in accepted for operand in "AB"):
             yield fields
 
 
@@ -379,12 +379,12 @@ class Candidate(TupleRecord):
     @property
     def formats(self) -> dict[str, str]:
         """The formats of A, B, C and D under the modifiers."""
-        return {name: self.instruction.format(name, self.modifiers).name for name in "ABCD"}
+        return {name: self.instruction.format_of(name, self.modifiers).name for name in "ABCD"}
 
     @property
     def integer(self) -> bool:
         """Whether A is of integers."""
-        return not self.instruction.format("A", self.modifiers).is_float
+        return not self.instruction.format_of("A", self.modifiers).is_float
 
     @property
     def cycles_provenance(self) -> str:
@@ -466,21 +466,23 @@ def estimate(
         wanted = formats_named(type)
         clocks = (clock for form, clock in where.product.clock_for.items() if form in wanted)
         where = where._replace(clock_ghz=next(clocks, where.clock_ghz))
-    found = _estimated(architecture, (m, n, k), type, out, where)
-    timed = tuple([_timed(_with_tile(one, (m, n, k), where), where, found.bytes) for one in found.candidates])
-    return found._replace(candidates=_ordered(timed, n, lambda one: one.longest))
+    shape, fitting = (m, n, k), _fitting(architecture, (m, n, k), type, out)
+    best = _peak(_products(architecture, formats_named(type)), rated_product(architecture))
+    least = min(_memory(inst, fields, m * k, k * n, m * n) for inst, fields in fitting)
+    made = [_with_tile(one, shape, where) for one in _candidates(architecture, fitting, shape, best)]
+    candidates = _ordered([_timed(one, where, least) for one in made], n, lambda one: one.longest)
+    return Estimate(entry(architecture).architecture, where, m, n, k, type, 2 * m * n * k, best, least, candidates)
 
 
 def chained(architecture: str, m: int, n: int, k: int, type: str) -> tuple[Candidate, ...]:
-    """The candidates of `estimate` in the order in which `gemm` takes them: by the time that their chains take on the
-    matrix units alone, spread evenly. Another instruction gives other bits, so this order stays as it is where
-    `estimate` comes to another.
+    """The candidates of `estimate`, without tiles and times, in the order in which `gemm` takes them: by the time that
+    their chains take on the matrix units alone, spread evenly. Another instruction gives other bits, so this order
+    stays as it is where `estimate` comes to another.
 
     >>> chained("gfx942", 4096, 4096, 4096, "f16")[0].instruction.name
     'v_mfma_f32_16x16x16_f16'
     """
-    where = device(architecture)
-    matrix_units = where.matrix_units or 1
+    matrix_units = device(architecture).matrix_units or 1
 
     def longest(one: Candidate) -> int | None:
         if one.duration is None:
@@ -488,11 +490,18 @@ def chained(architecture: str, m: int, n: int, k: int, type: str) -> tuple[Candi
         at_once = max(1, matrix_units // matrix_units_used(one.instruction))
         return -(-one.chains // at_once) * (one.count // one.chains) * one.duration
 
-    return _ordered(_estimated(architecture, (m, n, k), type, None, where).candidates, n, longest)
+    shape = (m, n, k)
+    return _ordered(_candidates(architecture, _fitting(architecture, shape, type, None), shape, None), n, longest)
 
 
-def _estimated(architecture: str, shape: tuple[int, int, int], type: str, out: str | None, where: Device) -> Estimate:
-    """The estimate with its candidates in the order of the catalog, without a tile and without times."""
+def _fitting(
+    architecture: str, shape: tuple[int, int, int], type: str, out: str | None
+) -> list[tuple[Instruction, dict[str, int]]]:
+    """The instructions that could compute a product, with the modifiers that choose its formats, in catalog order.
+
+    Raises:
+        Error: a size below 1, or no instruction that fits.
+    """
     m, n, k = shape
     if min(shape) < 1:
         raise Error(f"M, N and K of a GEMM are at least 1; got {m}x{n}x{k}")
@@ -502,22 +511,19 @@ def _estimated(architecture: str, shape: tuple[int, int, int], type: str, out: s
     fitting = [
         (inst, fields)
         for inst, fields in _products(architecture, wanted, (m, n))
-        if (results is None or inst.format("D", fields).name in results)
+        if (results is None or inst.format_of("D", fields).name in results)
         and (not scales or (inst.block_size == scales[1] and scales[0] in inst.format_names("SA")))
     ]
     if not fitting:
         raise Error(_none_fits(architecture, record, type, out))
-    product = rated_product(architecture)
-    best = _peak(_products(architecture, wanted), product)
-    least = min(_memory(inst, fields, m * k, k * n, m * n) for inst, fields in fitting)
-    made = [_candidate(inst, fields, shape, duration(inst, fields, product), best) for inst, fields in fitting]
-    return Estimate(record, where, m, n, k, type, 2 * m * n * k, best, least, tuple(made))
+    return fitting
 
 
 def _ordered(
     candidates: Iterable[Candidate], n: int, longest: Callable[[Candidate], int | None]
 ) -> tuple[Candidate, ...]:
-    """The candidates, best first. n: of the product; longest: the cycles of each, None where they are not known."""
+    """The candidates for a product of N columns, best first. longest: the cycles of each, None where they are not
+    known."""
 
     def rank(one: Candidate) -> tuple[Any, ...]:
         cycles = longest(one)
@@ -553,12 +559,19 @@ def _best_shapes(candidates: list[Candidate]) -> list[Candidate]:
     return list(kept.values())
 
 
-def _candidate(
-    inst: Instruction,
-    fields: dict[str, int],
+def _candidates(
+    architecture: str,
+    fitting: Iterable[tuple[Instruction, dict[str, int]]],
     shape: tuple[int, int, int],
-    each: int | None,
     best: int | None,
+) -> list[Candidate]:
+    """What each of the instructions costs, without tiles and times; `best` is the peak of which it has a share."""
+    product = rated_product(architecture)
+    return [_candidate(inst, fields, shape, duration(inst, fields, product), best) for inst, fields in fitting]
+
+
+def _candidate(
+    inst: Instruction, fields: dict[str, int], shape: tuple[int, int, int], each: int | None, best: int | None
 ) -> Candidate:
     m, n, k = shape
     tiles = -(-m // inst.m) * -(-n // inst.n)
@@ -625,7 +638,7 @@ def _tiles(inst: Instruction, fields: Mapping[str, int], shape: tuple[int, int, 
         sorted({-(-min(side, own * -(-size // own)) // own) * own for side in SIDES})
         for own, size in ((inst.m, shape[0]), (inst.n, shape[1]))
     )
-    bits = inst.format("D", fields).bits
+    bits = inst.format_of("D", fields).bits
     every = [(m, n) for m in rows for n in columns]
     yield from [(m, n) for m, n in every if m * n * bits <= 8 * SUMS[inst.architecture.vendor]] or every[:1]
 
@@ -648,7 +661,7 @@ def _tiled(found: Candidate, shape: tuple[int, int, int], tile: tuple[int, int],
     if shared and {"A", "B"} <= set(inst.register_operands) and own == 1:
         waves_m = 2 if waves >= 4 else 1
         across = waves // waves_m
-        a, b = (inst.format(name, found.modifiers).bits for name in "AB")
+        a, b = (inst.format_of(name, found.modifiers).bits for name in "AB")
         bits = k * (tile[0] * across * a + tile[1] * waves_m * b)
         together = max(1, min(MATRIX_UNITS // waves, count))  # workgroups that share a unit's LDS
         reads = rounds * -(-bits * together // (8 * shared))
@@ -671,7 +684,7 @@ def lds_bytes_per_clock(architecture: Architecture) -> int | None:
 
 def _memory(inst: Instruction, fields: Mapping[str, int], a: int, b: int, d: int) -> int:
     """The bytes of `a` elements of A, `b` of B, and `d` of C and of D."""
-    return -(-sum(inst.format(x, fields).bits * size for x, size in (("A", a), ("B", b), ("C", d), ("D", d))) // 8)
+    return -(-sum(inst.format_of(x, fields).bits * size for x, size in (("A", a), ("B", b), ("C", d), ("D", d))) // 8)
 
 
 def _formats(names: Iterable[str]) -> list[Format]:

@@ -156,7 +156,7 @@ def numerics(inst: Instruction, **modifiers: int | str) -> Numerics:
     inst.architecture.family.require("arithmetic", inst.name)
     inst, rest = inst.split_parameters(modifiers)
     fields = inst.resolved(rest)
-    formats = {operand: inst.format(operand, fields).name for operand in "ABCD"}
+    formats = {operand: inst.format_of(operand, fields).name for operand in "ABCD"}
     row = _row(inst, formats)
     if not row.model:
         raise Error(_refused(inst, row))
@@ -201,7 +201,7 @@ def refusal(inst: Instruction) -> str:
     """
     if reason := inst.architecture.family.unsupported_topics.get("arithmetic"):
         return reason.format(title=inst.name)
-    row = _row(inst, {operand: inst.format(operand).name for operand in "ABCD"})
+    row = _row(inst, {operand: inst.format_of(operand).name for operand in "ABCD"})
     return "" if row.model else _refused(inst, row)
 
 

@@ -3,7 +3,7 @@
 tokens, reader, registers           assembly text
 fields                              one engine that encodes and decodes bit fields
 encodings, formats                  the formats as tables of them: of matrix instructions, of all others
-forms, operands, modifiers          how an instruction of the catalog is written and encoded on a target, and its row
+forms, rows                         how an instruction of the catalog is written and encoded on a target, and its row
 targets                             compiler targets
 assembler, encoder, program         text to bytes (public as `mmacalc.assemble`): matrix instructions, all others, what
                                     is around instructions

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from .decoded import ConstantOperand, DecodedInstruction, RegisterOperand
 from .immediates import STYLES, dpp_control, swizzle
-from .modifiers import FLAGS, LISTS, NAMES
 from .operand_codes import constant_patterns, register_text
-from .rows import Row
+from .rows import FLAGS, LISTS, NAMES, Row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

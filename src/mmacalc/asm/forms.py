@@ -11,12 +11,10 @@ from functools import lru_cache
 from ..base.errors import Error
 from ..catalog import entry
 from ..formats import CHOICES
-from .constants import constant_texts
 from .decoded import ConstantOperand
 from .generations import TITLES, Helper, Taken, generation
-from .modifiers import Modifier, kind_of
-from .operand_codes import constant_patterns, vector_codes, word_sources
-from .rows import Row, Slot
+from .operand_codes import constant_patterns, constant_texts, vector_codes, word_sources
+from .rows import Modifier, Row, Slot, kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ from ..base.errors import Error, did_you_mean
 from ..base.records import Record, TupleRecord
 from ..formats import named
 from . import encodings
-from .encoder_rules import missing_registers
 from .formats import vop3p
-from .modifiers import MATRIX_FMT, NAMES, SCALE_FMT
 from .operand_codes import LDS_DIRECT, TRAP, register_text, scalar_codes
+from .rows import MATRIX_FMT, NAMES, SCALE_FMT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +29,19 @@ if TYPE_CHECKING:
 __all__ = ["GENERATIONS", "TITLES", "Generation", "Helper", "Taken", "Written", "chosen_formats", "generation"]
 
 TITLES = {"K": "The sparse index", "SA": "The scale of A", "SB": "The scale of B"}
+
+
+_BASE = frozenset({"src_flat_scratch_base_lo", "src_flat_scratch_base_hi"})
+_OLDER = frozenset({"src_vccz", "src_execz", "src_pops_exiting_wave_id", "src_lds_direct"})
+_MISSING = {
+    "cdna1": _BASE | {"null"}, "cdna2": _BASE | {"null", "src_lds_direct"}, "cdna3": _BASE | {"null", "src_lds_direct"},
+    "rdna3": _BASE | _OLDER, "rdna4": _BASE | _OLDER, "cdna5": _OLDER,
+}  # fmt: skip
+
+
+def missing_registers(family: str) -> frozenset[str]:
+    """The registers whose codes LLVM decodes and which a family lacks."""
+    return _MISSING[family]
 
 
 def chosen_formats(inst: Instruction) -> bool:

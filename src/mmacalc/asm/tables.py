@@ -26,9 +26,8 @@ from ..base.errors import Error, did_you_mean
 from .decoded import ConstantOperand, RegisterOperand
 from .formats import OPERANDS, encodings
 from .immediates import STYLES, dpp_controls
-from .modifiers import Modifier
 from .operand_codes import Scalars, codes, registers_of
-from .rows import Row, Slot
+from .rows import Modifier, Row, Slot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

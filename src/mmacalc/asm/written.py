@@ -12,7 +12,6 @@ from ..base.checks import whole
 from ..base.errors import Error
 from ..base.records import TupleRecord
 from ..formats import named
-from .constants import ZERO, rounded
 from .decoded import ConstantOperand
 from .decoded_text import hidden_value, listed_bits, order_of, printed_modifier
 from .immediates import (
@@ -24,9 +23,9 @@ from .immediates import (
     hardware_registers,
     swizzle,
 )
-from .modifiers import NAMES, kind_of
-from .operand_codes import OTHER_NAMES, Literal, constant_bits, constant_code
+from .operand_codes import OTHER_NAMES, ZERO, Literal, constant_bits, constant_code, rounded
 from .registers import FILES
+from .rows import NAMES, kind_of
 from .tokens import floating, integer
 
 TYPE_CHECKING = False
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import TypeAlias
 
-    from .modifiers import Modifier
-    from .rows import Row, Slot
+    from .rows import Modifier, Row, Slot
 
     Register: TypeAlias = tuple[str, int, int, int, int]
     """As `RegisterOperand`: file, first, count, half, bits."""

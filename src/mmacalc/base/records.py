@@ -67,8 +67,8 @@ else:
 
 
 __all__ = [
-    "FORMS", "Cache", "Frozen", "Record", "TupleRecord", "cached_property", "frozen", "imported", "json_keys", "late",
-    "text_of",
+    "FORMS", "Cache", "Frozen", "MappingProxyType", "Record", "TupleRecord", "cached_property", "frozen", "imported",
+    "json_keys", "late", "text_of",
 ]  # fmt: skip
 
 

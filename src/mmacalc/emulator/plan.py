@@ -427,9 +427,10 @@ def _found(arch: str, form: str, shape: tuple[int, int, int]) -> tuple[Instructi
     found: dict[int, tuple[Instruction, Mapping[str, int]]] = {}
     for candidate in chained(arch, m, n, k, form):
         inst, fields = candidate.instruction, candidate.modifiers
-        accumulator = inst.format("C", fields)
-        if accumulator == inst.format("D", fields):
-            signed = {"neg": 3} if formats_named(form) <= SIGNED and inst.format("A", fields).kind == "either" else {}
+        accumulator = inst.format_of("C", fields)
+        if accumulator == inst.format_of("D", fields):
+            either = inst.format_of("A", fields).kind == "either"
+            signed = {"neg": 3} if either and formats_named(form) <= SIGNED else {}
             found.setdefault(accumulator.bits, (inst, {**fields, **signed}))
     if not found:
         raise Error(f"{arch} has no instruction on {form} whose C and D have the same format")

@@ -143,7 +143,7 @@ class AmdFamily(Family):
     # The four rules.
 
     def _input(self, instruction: Instruction, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
-        bits = instruction.format("A" if operand == "K" else operand, fields).bits
+        bits = instruction.format_of("A" if operand == "K" else operand, fields).bits
         sizes = self.input_sizes(instruction, operand, wave, bits)
         if operand == "B":
             del sizes["v"]
@@ -182,10 +182,10 @@ class AmdFamily(Family):
         sizes["i" if side == "a" else "j"] = rows
         chosen = {name: value % sizes[name] for name, value in self.scale_selectors(side, fields).items()}
         layout = _layout(SCALE_A if side == "a" else SCALE_B, operand, sizes)
-        return packed(layout, instruction.format(operand, fields).bits, chosen)
+        return packed(layout, instruction.format_of(operand, fields).bits, chosen)
 
     def _result(self, instruction: Instruction, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
-        bits = instruction.format(operand, fields).bits
+        bits = instruction.format_of(operand, fields).bits
         layout = _layout(RESULT, operand, self.result_sizes(instruction, wave, bits))
         return packed(layout, bits, {"opsel": fields["opsel"] >> 2 & 1 if "opsel" in fields else 0})
 

@@ -52,7 +52,7 @@ class _Dpas(Family):
 
     def place(self, instruction: Instruction, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
         """The placement of one operand."""
-        bits = instruction.format(operand).bits
+        bits = instruction.format_of(operand).bits
         elements = NEIGHBOURS[bits]
         if operand == "B":
             sizes = {"d": instruction.k // elements, "e": elements, "j": wave}
@@ -82,7 +82,7 @@ def work_items(instruction: Instruction, operand: str) -> tuple[Layout, int] | N
     >>> work_items(a, "A")[0].pattern, work_items(a, "A")[1]
     ('i k -> lane (k), item (i)', 16)
     """
-    bits, axes = instruction.format(operand).bits, AXES[operand][1:]
+    bits, axes = instruction.format_of(operand).bits, AXES[operand][1:]
     if operand == "B":
         e = NEIGHBOURS[bits]
         sizes = {"d": instruction.k // e, "e": e, "j": instruction.n}

@@ -50,7 +50,7 @@ class Stated(Family):
         shape = {"i": instruction.m, "j": instruction.n, "k": instruction.k}
         axes = AXES[operand]
         sizes = {"b": 1, **sized(text, given, [shape[axis] for axis in axes[1:]])}
-        return packed(shared_layout(f"b {text}", axes, tuple(sizes.items())), instruction.format(operand).bits)
+        return packed(shared_layout(f"b {text}", axes, tuple(sizes.items())), instruction.format_of(operand).bits)
 
 
 def sized(text: str, given: Mapping[str, int], extents: list[int]) -> dict[str, int]:

@@ -103,12 +103,12 @@ def _rows(instruction: Instruction) -> dict[str, int]:
 
 def slot(instruction: Instruction, operand: str) -> int:
     """The bits of an element's slot: 8 for the types that kind::f8f6f4 and mxf8f6f4 keep in bytes."""
-    bits = instruction.format(operand).bits
+    bits = instruction.format_of(operand).bits
     return max(bits, 8) if instruction.kind.endswith("f8f6f4") else bits
 
 
 def _input(instruction: Instruction, operand: str) -> Placement:
-    bits, width = instruction.format(operand).bits, slot(instruction, operand)
+    bits, width = instruction.format_of(operand).bits, slot(instruction, operand)
     t, e = 4, NEIGHBOURS[width]
     if operand == "B":
         sizes = {"c": instruction.k // (t * e), "t": t, "e": e, "j": 8}
@@ -130,7 +130,7 @@ def _contained(layout: Layout, width: int, bits: int) -> Placement:
 def _result(instruction: Instruction, operand: str) -> Placement:
     t, e = 4, 2
     sizes = {**_rows(instruction), "c": instruction.n // (t * e), "t": t, "e": e}
-    return packed(_layout(RESULT, AXES[operand], sizes), instruction.format(operand).bits)
+    return packed(_layout(RESULT, AXES[operand], sizes), instruction.format_of(operand).bits)
 
 
 def metadata_sizes(instruction: Instruction) -> dict[str, int]:
@@ -168,7 +168,7 @@ def _volta(instruction: Instruction, operand: str) -> Placement:
     sizes = {"i": 4, "j": 4, "k": 4, "i1": 2, "i0": 2, "j2": 2, "j1": 2, "j0": 2}
     if line == ("D", "f16"):
         sizes["j"] = 8
-    return packed(_layout(VOLTA[line], AXES[operand], {**half, **sizes}), instruction.format(operand).bits)
+    return packed(_layout(VOLTA[line], AXES[operand], {**half, **sizes}), instruction.format_of(operand).bits)
 
 
 def _moved(instruction: Instruction, operand: str) -> Placement:
@@ -177,7 +177,7 @@ def _moved(instruction: Instruction, operand: str) -> Placement:
     rows, columns = (instruction.n, instruction.m) if transposed else (instruction.m, instruction.n)
     if operand == "P":
         return packed(
-            _layout(ADDRESSES, AXES["D"], {"b": instruction.blocks, "s": rows}), instruction.format(operand).bits
+            _layout(ADDRESSES, AXES["D"], {"b": instruction.blocks, "s": rows}), instruction.format_of(operand).bits
         )
     if instruction.moves == "movmatrix" and operand == "A":
         transposed = False
@@ -185,7 +185,7 @@ def _moved(instruction: Instruction, operand: str) -> Placement:
     s, t = 8, 4
     sizes = {"b": instruction.blocks, "h": across // s, "s": s, "t": t, "e": along // t}
     layout = _layout(MATRIX_TRANSPOSED if transposed else MATRIX, AXES["D"], sizes)
-    bits = instruction.format(operand).bits
+    bits = instruction.format_of(operand).bits
     return packed(layout, bits)._replace(slot_bits=max(bits, 8))
 
 

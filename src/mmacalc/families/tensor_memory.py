@@ -98,7 +98,7 @@ def place(instruction: TensorMemoryInstruction, operand: str, fields: Mapping[st
         rows = m if operand == "SA" else n
         axes = Axis("i" if operand == "SA" else "j", rows), Axis("k", k, first, k // scales)
         return scale_cells(form, operand, rows, m, 4 - step + scales)._replace(axes=axes)
-    bits = instruction.format("D" if operand in "CD" else "A").bits
+    bits = instruction.format_of("D" if operand in "CD" else "A").bits
     if operand == "K":
         found = metadata_cells(form, m, k, bits)
         digit, field = "f", "selector"

@@ -42,7 +42,7 @@ VOLTA_C = {
 def fragment(instruction: Instruction, operand: str) -> Placement:
     """The placement of a wmma fragment on the instruction's architecture."""
     generation = instruction.architecture.wmma_fragments
-    bits = instruction.format(operand).bits
+    bits = instruction.format_of(operand).bits
     kind = instruction.formats[operand]
     volta = generation == "volta" and (kind == "f16" or (kind == "f32" and instruction.k == 16))
     text, sizes = _volta(instruction, operand, kind) if volta else _fragment(instruction, operand, bits)

@@ -48,7 +48,7 @@ from __future__ import annotations
 
 from ..base.checks import argument_class, arguments_checked, require_int, shown
 from ..base.errors import Error
-from ..base.records import frozen
+from ..base.records import MappingProxyType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ class Layout:
         self, text: str, axes: Sequence[str], sizes: Mapping[str, int], extents: Mapping[str, int] = {}
     ) -> None:
         left, right = parse(text)
-        sizes = {name: require_int(f"the size of {name}", size) for name, size in sizes.items()}
+        if any(type(size) is not int for size in sizes.values()):
+            sizes = {name: require_int(f"the size of {name}", size) for name, size in sizes.items()}
         digits = checked_digits(text, left, right, axes, sizes)
         self._set(
             text=text, axes=tuple(axes), sizes={name: sizes[name] for name in sizes if name in digits},
@@ -116,9 +117,9 @@ class Layout:
         self._make_tables(extents)
 
     def _set(self, **values: object) -> None:
-        """Set attributes of a new layout."""
+        """Set attributes of a new layout: tuples, and dictionaries, which become read-only."""
         for name, value in values.items():
-            object.__setattr__(self, name, frozen(value))
+            object.__setattr__(self, name, MappingProxyType(value) if type(value) is dict else value)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Layout is immutable: '{name}' cannot be set")
@@ -152,16 +153,17 @@ class Layout:
         self._set(spans={place: self.span(names) for place, names in right.items()})
         largest = max((*self.extents, *self.spans.values()), default=1)
         if largest > LARGEST:
-            raise Error(f"'{self.text}' has {largest} values on an axis or in a place; at most {LARGEST} are taken")
-        self._set(_strides=[self.strides(names) for names in right.values()])
+            values = shown(largest)
+            raise Error(f"'{self.text}' has {values} values on an axis or in a place; at most {LARGEST} are taken")
+        self._set(_strides=tuple([MappingProxyType(self.strides(names)) for names in right.values()]))
         self._set(
-            _forward=[
-                [self._table(group, names)[:extent] for names in right.values()]
+            _forward=tuple([
+                tuple([self._table(group, names)[:extent] for names in right.values()])
                 for group, extent in zip(left, self.extents)
-            ],
-            _backward=[[self._table(names, group) for group in left] for names in right.values()],
-            _copies=sorted(self._copy_offsets()),
-        )
+            ]),
+            _backward=tuple([tuple([self._table(names, group) for group in left]) for names in right.values()]),
+            _copies=tuple(sorted(self._copy_offsets())),
+        )  # fmt: skip
 
     def _copy_offsets(self) -> Iterator[tuple[int, ...]]:
         """What replication alone adds to every place, for each copy."""

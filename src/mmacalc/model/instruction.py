@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["canonical_modifiers", "check_modifiers", "Instruction", "modifier_ranges"]
 
 # Operands that were made before, one for each combination of modifiers: beside the records, which nobody can change.
+# Keyed by the id of the instruction, which stays its own as long as one of its operands is kept here.
 _operands = Cache(1 << 11)
 
 
@@ -242,7 +243,7 @@ class Instruction(Record, Actions):
     @property
     def integer(self) -> bool:
         """Whether the inputs are integers (so the counts are of operations, not of FLOPs)."""
-        return "A" in self.formats and not self.format("A").is_float
+        return "A" in self.formats and not self.format_of("A").is_float
 
     @arguments_checked
     def format(self, operand: str, fields: Mapping[str, int | str] = {}) -> Format:
@@ -260,16 +261,27 @@ class Instruction(Record, Actions):
         >>> inst.format("A").name, inst.format("A", {"cbsz": 4}).name
         ('e4m3', 'e2m1')
         """
-        if operand == "K":
-            return named("index")
-        if operand not in self.formats:
+        chosen = canonical_modifiers(self, fields) if self.formats.get(operand) in CHOICES else {}
+        return self.format_of(operand, chosen)
+
+    def format_of(self, operand: str, fields: Mapping[str, int] = {}) -> Format:
+        """What `format` gives for fields as `resolved` gives them.
+
+        Raises:
+            Error: as `format`.
+
+        >>> import mmacalc
+        >>> mmacalc.instruction("gfx950", "v_mfma_f32_16x16x128_f8f6f4").format_of("A", {"cbsz": 4}).name
+        'e2m1'
+        """
+        if operand != "K" and operand not in self.formats:
             raise Error(f"{self.name} has no operand {operand!r}; it has {', '.join(self.operands)}")
-        name = self.formats[operand]
+        name = self.formats.get(operand, "index")
         if name in CHOICES:
             field = self.architecture.format_fields[operand]
-            value = self.resolved(fields).get(field, 0)
+            value = fields.get(field, 0)
             if not 0 <= value < len(CHOICES[name]):
-                self.check_modifiers(None, {field: value})
+                check_modifiers(self, None, {field: value})
             name = CHOICES[name][value]
         return FORMATS[name]
 
@@ -292,7 +304,7 @@ class Instruction(Record, Actions):
             return self.cycles
         fields = self.resolved(modifiers)
         widest, cycles = self.narrow_cycles
-        narrow = max(self.format("A", fields).bits, self.format("B", fields).bits) <= widest
+        narrow = max(self.format_of("A", fields).bits, self.format_of("B", fields).bits) <= widest
         return cycles if narrow else self.cycles
 
     @arguments_checked
@@ -368,7 +380,7 @@ class Instruction(Record, Actions):
             raise Error(f"{self.name} has no operand '{name}'; it has {', '.join(self.operands)}")
         if upper not in self.register_operands:
             raise Error(f"{upper} of {self.name} {self.elsewhere[upper]}")
-        key = (self, upper, wave, *sorted(modifiers.items()))
+        key = (id(self), upper, wave, *sorted(modifiers.items()))
         operand: Operand = _operands.get(key, lambda: self._operand(upper, wave, modifiers))
         return operand
 
@@ -535,7 +547,7 @@ def modifier_ranges(instruction: Instruction, wave: int | None, cbsz: int) -> di
     if "neg" in instruction.features:
         values["neg"] = tuple(range(4 if instruction.integer else 8))
         of_c = (0,) if instruction.integer else (0, 4)  # an element that fills a register has no upper half
-        values["neg_hi"] = tuple(range(8)) if of_c[1:] and instruction.format("A").bits == 16 else of_c
+        values["neg_hi"] = tuple(range(8)) if of_c[1:] and instruction.format_of("A").bits == 16 else of_c
     if "neg_c" in instruction.features:
         values["neg"] = values["neg_hi"] = (0, 4)
     return {**values, **instruction.architecture.family.fields(instruction)}

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Element", "LoadedLocation", "Location", "Operand", "TensorMemoryLocation", "TileLocation"]
 
 WARP = 32  # the lanes of a warp
+_NEW = tuple.__new__  # of elements, of which hundreds are made at once
 _LEFT_OUT: Any = object()  # a part of a place that is not given
 
 
@@ -168,7 +169,7 @@ class Operand(Frozen):
         layout = placement.layout
         self._set(
             instruction=instruction, name=name, wave=wave, fields=frozen(dict(fields)), load=load, tile=tile,
-            placement=placement, layout=layout, flat=joined(layout), format=instruction.format(name, fields),
+            placement=placement, layout=layout, flat=joined(layout), format=instruction.format_of(name, fields),
         )  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -363,7 +364,7 @@ class Operand(Frozen):
             first, last = self.bits_in(item, register)
             for row, col, block in self.elements(lane, item):
                 for i, j in self._covered(row, col):
-                    elements.append(Element(i, j, block, first, last - first + 1))
+                    elements.append(_NEW(Element, (i, j, block, first, last - first + 1)))
         return tuple(elements)
 
     def _cell(self, given: Mapping[str, int]) -> tuple[int, int]:
@@ -628,11 +629,12 @@ class Operand(Frozen):
         >>> a.bits_in(item=1, register=0)
         (16, 31)
         """
-        location = self.location_of_item(0, item)
-        if location.width == 64:
+        placement = self.placement
+        width = placement.bits * placement.merge
+        if width == 64:
             return 0, 63
-        first = 32 * (location.register - register) + location.lsb
-        return max(first, 0), min(first + location.width - 1, 31)
+        first = item * placement.merge * placement.slot_bits + placement.offset - 32 * register
+        return max(first, 0), min(first + width - 1, 31)
 
     def elements(self, lane: int, item: int) -> Iterator[tuple[int, int, int]]:
         """The (row, column, block) of every element at one item of one lane, in the coordinates of the layout.

@@ -164,14 +164,14 @@ class TensorMemoryInstruction(Instruction):
         alike = "as with cta_group::1 and without .ws" if form.ws or form.cta_group == 2 else ""
         return alike if self.k == DEPTHS[form.kind][form.sparse] else "as with the usual K"
 
-    def format(self, operand: str, fields: Mapping[str, int | str] = {}) -> Format:
-        """As `Instruction.format`.
+    def format_of(self, operand: str, fields: Mapping[str, int] = {}) -> Format:
+        """As `Instruction.format_of`.
 
         Raises:
             Error: the types are not published (kind::ti16), or there is no such operand.
         """
         types_of(self.form.kind)
-        return super().format(operand, fields)
+        return super().format_of(operand, fields)
 
     def modifier_limits(self, wave: int | None = None, cbsz: int = 0) -> dict[str, tuple[int, ...]]:
         """The fields of addresses and of the descriptor that choose places; see `operand`. No others."""
@@ -271,7 +271,7 @@ class TensorMemoryMove(Instruction):
         axes = [MOVED_AXES[axis] for axis in layout.axes]
         return packed(Layout(layout.pattern, axes, layout.trimmed_sizes), 16 if self.pack else 32)
 
-    def format(self, operand: str, fields: Mapping[str, int | str] = {}) -> Format:
+    def format_of(self, operand: str, fields: Mapping[str, int] = {}) -> Format:
         """32 bits of a cell, or 16 of each."""
         return named("b16" if self.pack else "i32")
 

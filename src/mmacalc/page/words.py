@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ..asm.assembler import assemble
 from ..asm.decoded_text import hidden_value
 from ..asm.forms import form_of, model_modifiers
-from ..asm.modifiers import NAMES, kind_of
+from ..asm.rows import NAMES, kind_of
 from ..asm.targets import own_assembler, target
 from ..asm.written import modifier_default
 

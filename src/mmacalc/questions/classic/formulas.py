@@ -39,10 +39,9 @@ def forward(operand: Operand) -> dict[str, str]:
     {'GPR': '0', 'Lane': '4 * block + i'}
     """
     digits = list(_digits(operand))
-    lane = _sum([_of_coordinate(digit) for digit in digits if digit.place == "lane" and digit.axis])
-    if operand.wave_place:
-        warp = _sum([_of_coordinate(digit) for digit in digits if digit.place == operand.wave_place and digit.axis])
-        lane = f"{operand.wave} * {_factor(warp)} + {lane}"
+    lane = _of_places(digits, "lane")
+    if waves := operand.wave_place:
+        lane = f"{operand.wave} * {_factor(_of_places(digits, waves))} + {lane}"
     copies = sorted({offset for offset, _ in operand.copies()})
     return {"GPR": _register(operand, digits), "Lane": _copied(lane, copies)}
 
@@ -106,14 +105,13 @@ def _split(operand: Operand, digit: _Digit) -> Iterator[_Digit]:
     weight, size = digit.weight, digit.size
     inside = slots // weight if slots > weight else 1
     if inside >= size or 32 % _slot_bits(operand):
-        yield digit._replace(place="slot" if weight < slots and not 32 % _slot_bits(operand) else "item")
-        return
-    if inside > 1:
-        outer = digit._replace(weight=weight * inside, stride=digit.stride * inside, size=size // inside)
-        yield outer._replace(place="item")
+        in_slot = weight < slots and not 32 % _slot_bits(operand)
+        yield digit._replace(place="slot") if in_slot else digit
+    elif inside > 1:
+        yield digit._replace(weight=weight * inside, stride=digit.stride * inside, size=size // inside)
         yield digit._replace(place="slot", size=inside)
-        return
-    yield digit
+    else:
+        yield digit
 
 
 def _slot_bits(operand: Operand) -> int:
@@ -125,18 +123,18 @@ def _register(operand: Operand, digits: list[_Digit]) -> str:
     width, bits = _slot_bits(operand), operand.placement.bits * operand.placement.merge
     terms = [digit for digit in digits if digit.place == "item" and digit.axis]
     if width == 64:
-        first = _sum([_of_coordinate(digit._replace(weight=2 * digit.weight)) for digit in terms])
+        first = _sum([_of_coordinate(digit, 2 * digit.weight) for digit in terms])
         return "[1:0]" if first == "0" else f"[{first} + 1 : {first}]"
     if 32 % width:
-        slot = _sum([_of_coordinate(digit) for digit in terms])
+        slot = _sum([_of_coordinate(digit, digit.weight) for digit in terms])
         bit = f"{width} * {_factor(slot)}"
         return f"floor({bit} / 32).[{bit} % 32 + {bits - 1} : {bit} % 32]"
     slots = 32 // width
-    register = _sum([_of_coordinate(digit._replace(weight=digit.weight // slots)) for digit in terms])
+    register = _sum([_of_coordinate(digit, digit.weight // slots) for digit in terms])
     if width == 32:
         return register
-    inside = [digit._replace(weight=digit.weight * width) for digit in digits if digit.place == "slot" and digit.axis]
-    low = _sum([_of_coordinate(digit) for digit in inside])
+    inside = [digit for digit in digits if digit.place == "slot" and digit.axis]
+    low = _sum([_of_coordinate(digit, digit.weight * width) for digit in inside])
     fixed = operand.placement.offset + width * sum(offset for _, offset in operand.copies()[:1]) % 32
     items = sorted({item for _, item in operand.copies()})  # several where a lane holds copies (wmma fragments)
     whole = _factor(_copied(register, [(item - items[0]) // (slots * operand.placement.merge) for item in items]))
@@ -146,12 +144,13 @@ def _register(operand: Operand, digits: list[_Digit]) -> str:
     return f"{whole}.[{low} + {fixed + bits - 1} : {low}{start}]"
 
 
-def _of_coordinate(digit: _Digit) -> str:
+def _of_coordinate(digit: _Digit, weight: int) -> str:
+    """A digit's part of a place, in which it has a weight."""
     whole = digit.stride * digit.size == digit.extent
     text = digit.axis if digit.stride == 1 else f"floor({digit.axis} / {digit.stride})"
     if not whole:
         text = f"({text} % {digit.size})"
-    return text if digit.weight == 1 else f"{digit.weight} * {text}"
+    return text if weight == 1 else f"{weight} * {text}"
 
 
 def _of_place(operand: Operand, digit: _Digit) -> str:
@@ -173,6 +172,11 @@ def _of_place(operand: Operand, digit: _Digit) -> str:
     if step * digit.size != end or step == 1:
         text = f"({text} % {digit.size})"
     return text if digit.stride == 1 else f"{digit.stride} * {text}"
+
+
+def _of_places(digits: list[_Digit], place: str) -> str:
+    """A place as the sum of the digits in it."""
+    return _sum([_of_coordinate(digit, digit.weight) for digit in digits if digit.place == place and digit.axis])
 
 
 def _sum(terms: list[str]) -> str:

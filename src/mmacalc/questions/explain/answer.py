@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ...base.errors import Error
-from ...base.records import Record, json_keys
+from ...base.records import Record, cached_property, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class ExplainedOperand(Record):
     layout: Layout | None = None
     cells: tuple[tuple[tuple[int, ...], ...], ...] = ()
 
-    @property
+    @cached_property
     def lane(self) -> int | None:
         """The first lane of which elements are read; None where no lane has any."""
         return None if self.operand is None else _first_lane(self.operand)

@@ -8,7 +8,7 @@ from ...base.errors import Error, did_you_mean
 from ...catalog import entry
 from ...compiler.builtins import OPERANDS, fields_of, named, unscaled
 from ...compiler.c_text import calls, constant
-from .amd_operands import accepted, explained_operand, numbered
+from .amd import accepted, explained_operand, numbered
 from .answer import ExplainedLine, ExplainedOperand
 
 TYPE_CHECKING = False
