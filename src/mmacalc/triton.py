@@ -15,6 +15,8 @@ import numpy as np
 from .base.checks import shown, whole
 from .base.errors import Error, abbreviated
 from .base.records import imported
+from .kernels.amd.tensor_copies import packed_descriptor
+from .kernels.device.launch import AddressedValue
 from .kernels.device.memory import owner_of
 from .kernels.launching import launch as launch_kernel
 from .kernels.loading import load
@@ -239,8 +241,9 @@ def _run(made: Any, grid: Any, values: list[Any], options: dict[str, Any]) -> An
 def _with_descriptors(values: list[Any], metadata: Any, maps_run: bool) -> list[Any]:
     """The arguments of a compiled kernel, of a tensor descriptor as Triton 3.9's launchers have them.
 
-    That is a tensor map where Triton made one, else its base, shape, strides and whether it fills with NaN and rounds
-    to tf32; after either once more the shape and the strides. maps_run: whether kernels run that take a map (PTX).
+    That is a tensor map where Triton made one (for gfx1250 the descriptor of a copy of tensors), else its base, shape,
+    strides and whether it fills with NaN and rounds to tf32; after each once more the shape and the strides. maps_run:
+    whether kernels run that take a map (PTX).
 
     Raises:
         Error: a descriptor that is not covered.
@@ -255,14 +258,12 @@ def _with_descriptors(values: list[Any], metadata: Any, maps_run: bool) -> list[
         fills, rounds = getattr(value, "padding", "zero") == "nan", bool(getattr(value, "round_f32_to_tf32", False))
         if not maps:
             given += [tensors.pointer(value.base), *sizes, int(fills), int(rounds), *sizes]
-        elif not maps_run:
-            raise Error(
-                "the kernel copies tensors by descriptors (tensor_load_to_lds), which is not covered of AMD's targets: "
-                "give pointers, or a target such as 'gfx942', where Triton loads a descriptor's elements"
-            )
         elif fills or rounds:
             what = "padding='nan'" if fills else "round_f32_to_tf32"
-            raise Error(f"{what} of a tensor descriptor is not covered for targets with tensor maps (sm_90 and newer)")
+            raise Error(f"{what} of a tensor descriptor is not covered where it becomes a tensor map or gfx1250's "
+                        "descriptor, which fill with zeros: sm_90 and newer, gfx1250")  # fmt: skip
+        elif not maps_run:
+            given += [_tensor_descriptor(tensors.pointer(value.base), value, maps.pop(0), metadata.num_warps), *sizes]
         else:
             meta, (array, element) = maps.pop(0), tensors.tensor(value)
             if meta.get("is_im2col") or meta.get("fp4_padded"):
@@ -270,3 +271,23 @@ def _with_descriptors(values: list[Any], metadata: Any, maps_run: bool) -> list[
             swizzle = ("none", "32B", "64B", "128B")[meta["swizzle"]]
             given += [tensor_map(array, meta["block_size"], swizzle=swizzle, element=element), *sizes]
     return given
+
+
+def _tensor_descriptor(base: Any, value: Any, meta: dict[str, Any], warps: int) -> Any:
+    """The descriptor of gfx1250's tensor_load_to_lds as a kernel of Triton 3.9 takes it, without the place in LDS
+    (driver.c, encodeTDMDescriptor; TDMCommon.h, tdmGetWarpDistribution).
+
+    Args:
+        base: what a pointer to its tensor is launched with. value: the TensorDescriptor. meta: what Triton says of it.
+        warps: of the kernel, among which it divides the block, the first dimension first.
+    """
+    block, size = [*map(int, meta["block_size"])], int(meta["elem_bits"]) // 8
+    tile = [-(-block[0] // warps)] if len(block) == 1 else []
+    for length in block if len(block) > 1 else ():
+        parts = 1
+        while parts < warps and 2 * parts <= length:
+            parts *= 2
+        tile, warps = [*tile, -(-length // parts)], warps // parts
+    ((interval, amount),) = meta.get("interval_padding_pairs") or ((0, 0),)
+    fields = [*map(int, value.shape)], [*map(int, value.strides)], tile, (interval * size, amount * size)
+    return AddressedValue(base, lambda address: packed_descriptor(address, size, *fields))

@@ -13,7 +13,7 @@ typedef struct {
     const uint32_t *address;         /* the register of it: (wave, lane) */
     uint32_t *registers;             /* the first one that is loaded or stored: (register, wave, lane) */
     uint8_t *data, *undefined;       /* of all workgroups, and which bytes are not written */
-    const uint8_t *against[10];      /* by byte, waves (from 1) that made accesses with which this one races */
+    const uint8_t *against[12];      /* by byte, waves (from 1) that made accesses with which this one races */
     uint8_t *first, *second;         /* by byte, two waves that made an access of this kind */
     uint16_t *first_label, *second_label;
     const int64_t *workgroup;        /* by wave, its workgroup in the batch */

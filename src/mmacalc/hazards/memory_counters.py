@@ -43,7 +43,7 @@ MOST: dict[str, dict[str, int]] = {
     "gfx9": {"vmcnt": 63, "lgkmcnt": 15, "expcnt": 7},
     "gfx11": {"vmcnt": 63, "vscnt": 63, "lgkmcnt": 63, "expcnt": 7},
     "gfx12": {"loadcnt": 63, "storecnt": 63, "dscnt": 63, "kmcnt": 31, "samplecnt": 63, "bvhcnt": 7, "expcnt": 7,
-              "asynccnt": 63, "tensorcnt": 3, "xcnt": 63},
+              "asynccnt": 63, "tensorcnt": 63, "xcnt": 63},
 }  # fmt: skip
 """How many accesses a counter holds; a field of s_waitcnt with this value waits for nothing."""
 _MAIN = ""  # the sequence of what has no other one

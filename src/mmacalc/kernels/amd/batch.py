@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..device.launch import Dim3
     from ..device.memory import GlobalMemory
     from ..device.observer import Observer
-    from ..device.shared import PrivateMemory, SharedMemory, Written
+    from ..device.shared import PrivateMemory, SharedMemory, Touched
     from ..device.traffic import BankCounter
     from .checks import LocalAccess
     from .counters import Landing
@@ -301,7 +301,7 @@ class Batch:
         self.waves.arrive(group.rows, instruction.address, signals, waits)
         if signals:
             self.grid_races.signalled(group)
-        for address, landing in self.counters.unfinished_lds_writes(group) if signals else ():
+        for address, landing in self.counters.unfinished_in_lds(group) if signals else ():
             owners = self.waves.workgroup_of[landing.waves]
             for workgroup in np.unique(owners).tolist():
                 self._unwaited.setdefault(workgroup, []).append((address, landing.of(owners == workgroup)))
@@ -317,7 +317,7 @@ class Batch:
             self.barriers.met(released)
             self.grid_races.met(released)
         for workgroup in released:
-            unwaited: list[tuple[Hashable, Written]] = [*self._unwaited.pop(workgroup, ())]
+            unwaited: list[tuple[Hashable, Touched]] = [*self._unwaited.pop(workgroup, ())]
             self.lds.barrier(workgroup, unwaited)
         if not released and self.waves.resume():
             self._check_progress()

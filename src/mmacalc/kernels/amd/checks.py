@@ -11,6 +11,7 @@ from collections import Counter
 import numpy as np
 
 from ...asm.decoder import text
+from ...asm.tables import flags_of
 from ...base.errors import plural
 from ...base.records import Cache, TupleRecord
 from ...emulator.core import address as core_address
@@ -19,7 +20,7 @@ from ...hazards.recognizer import recognizer_for
 from ...hazards.register_use import entry_of
 from ..device.findings import KernelFinding, Stop, lanes_text
 from ..device.memory import octets_of
-from ..device.races import UNWAITED
+from ..device.races import UNFETCHED, UNWAITED
 from ..device.traffic import KNOWN, PERIOD, enter
 from .control import hardware_field
 from .counters import Landing
@@ -91,7 +92,7 @@ class Moves:
         Of atomic operations only their number: no public source measures their cycles.
         """
         group, access = event.group, event.access
-        if event.loaded:
+        if event.loaded or access.unit == "tensor":  # whose banks no source tells
             return
         self.moved(access, len(event.offsets), local=True)
         if access.action not in ("load", "store"):
@@ -193,21 +194,23 @@ class Waits:
                 counters.translations.after(step, group)
 
     def accessed(self, event: LocalAccess) -> None:
-        """Look for bytes of LDS whose load is outstanding, and enter what is written."""
-        lanes, access = event.lanes, event.access
-        if not event.loaded:
-            while (met := self.counters.landing_at(event.offsets, access.size, event.rows)) is not None:
-                flight, wrong = met
-                byte = int(lanes.addresses[int(wrong.argmax())])
-                verb = {"load": "reads", "store": "writes"}.get(access.action, "reads and writes")
-                message = (
-                    f"{verb} byte {byte} of LDS while the load that writes it may be outstanding: "
-                    f"no wait for {' and '.join(self.counters.kinds[flight.kind])} before it"
-                )
-                self._find(event.group, event.instruction, message, flight.address, lanes.spread(wrong))
-        if event.kind != "read" and len(event.offsets):
-            numbers = self.reporter.waves.wave_in_group[event.rows] + 1
-            self.counters.landings.append(Landing(event.offsets, lanes.size, event.rows, numbers))
+        """Look for bytes of LDS that an outstanding copy loads or stores, and enter what is written or copied."""
+        lanes, access, reads = event.lanes, event.access, event.kind == "read"
+        against = (() if event.loaded else (UNWAITED,)) + (() if reads else (UNFETCHED,))
+        while (met := self.counters.landing_at(event.offsets, access.size, event.rows, against)) is not None:
+            flight, wrong = met
+            byte = int(lanes.addresses[int(wrong.argmax())])
+            verb = {"read": "reads", "write": "writes"}.get(event.kind, "reads and writes")
+            loads = flight.landings[0].kind == UNWAITED
+            message = (
+                f"{verb} byte {byte} of LDS while the {'load that writes' if loads else 'store that copies'} it may be "
+                f"outstanding: no wait for {' and '.join(self.counters.kinds[flight.kind])} before it"
+            )
+            self._find(event.group, event.instruction, message, flight.address, lanes.spread(wrong))
+        copies = reads and "from_lds" in flags_of(event.instruction.name)
+        if (not reads or copies) and len(event.offsets):
+            numbers, kind = self.reporter.waves.wave_in_group[event.rows] + 1, UNFETCHED if copies else UNWAITED
+            self.counters.landings.append(Landing(event.offsets, lanes.size, event.rows, numbers, kind))
 
     def _too_early(self, step: Step, group: Group) -> None:
         while (flight := self.counters.touched(step.reads, step.writes, step.count, group)) is not None:
@@ -257,10 +260,10 @@ class Races:
             self._race(event, race)
 
     def _race(self, event: LocalAccess, race: Race) -> None:
-        group, lanes, rows = event.group, event.lanes, event.group.numbers()
-        waves, columns = lanes.lanes()
-        where = np.zeros((group.count, group.lanes), np.bool_)
-        where[int(np.flatnonzero(rows == waves[race.access])[0]), int(columns[race.access])] = True
+        lanes, rows = event.lanes, event.group.numbers()
+        hit = np.zeros(len(event.offsets), np.bool_)
+        hit[race.access] = True
+        where = lanes.spread(hit)
         address = self.lds.place(race.label)
         other = None if address is None else self.program.instructions[address]
         verb = _VERBS.get(event.kind, "reads and writes")
@@ -270,11 +273,12 @@ class Races:
         if race.same:
             enter, kind = self.reporter.note, "same value"
             message = f"{what}, where {who} writes the same value without a barrier in between"
-        elif race.kind == UNWAITED:
+        elif race.kind in (UNWAITED, UNFETCHED):
             kind, count = "wait", "lds" if address is None else self.program.step(address).count
             waits = " and ".join(self.counters.kinds[count])
-            early = f"its barrier comes before the write to LDS is waited for: no wait for {waits} before it"
-            message = f"{what}, which {who} writes, and {early}"
+            does, name = ("writes", "write to") if race.kind == UNWAITED else ("copies to memory", "copy from")
+            early = f"its barrier comes before the {name} LDS is waited for: no wait for {waits} before it"
+            message = f"{what}, which {who} {does}, and {early}"
         else:
             message = f"{what}, which {who} accesses without a barrier in between"
         enter(kind, rows, event.instruction, message, where, other)
@@ -347,7 +351,7 @@ class Bounds:
         """
         row, lane = int(group.numbers()[0]), None
         if lanes is not None:
-            row, lane = (int(numbers[outside.place]) for numbers in lanes.lanes())
+            row, lane = lanes.who(outside.place)
         self._stop(instruction, access, (row, lane), outside.where)
 
     def far_outside_lds(
@@ -366,11 +370,21 @@ class Bounds:
         wrong = (lanes.addresses < 0) | (lanes.addresses + access.size > self.lds.size)
         far: Array = wrong & (lanes.addresses >= self.most) & (lanes.addresses < (1 << 32) - self.most)
         if (wrong & ~far).any():
-            self._outside_local(instruction, access, lanes, wrong & ~far, f"LDS, which has {self.lds.size}")
+            self.outside_lds(instruction, access, lanes, wrong & ~far)
         verb = "loads zeros from" if access.action == "load" and not access.to_lds else "drops what it stores at"
         message = f"{verb} byte {int(lanes.addresses[far][0]):#x} of LDS, far outside of its {self.lds.size}"
         self.reporter.note("outside LDS", group.numbers(), instruction, message, lanes.spread(far))
         return far
+
+    def outside_lds(
+        self, instruction: DecodedInstruction, access: Access, lanes: ActiveLanes, wrong: Array
+    ) -> NoReturn:
+        """Accesses outside LDS. wrong: which.
+
+        Raises:
+            Stop: always.
+        """
+        self._outside_local(instruction, access, lanes, wrong, f"LDS, which has {self.lds.size}")
 
     def outside_scratch(self, instruction: DecodedInstruction, access: Access, lanes: ActiveLanes) -> NoReturn:
         """An access outside scratch.
@@ -385,8 +399,7 @@ class Bounds:
         self, instruction: DecodedInstruction, access: Access, lanes: ActiveLanes, wrong: Array, what: str
     ) -> NoReturn:
         place = int(np.flatnonzero(wrong)[0])
-        row, lane = (int(numbers[place]) for numbers in lanes.lanes())
-        self._stop(instruction, access, (row, lane), f"at byte {int(lanes.addresses[place])} of {what}")
+        self._stop(instruction, access, lanes.who(place), f"at byte {int(lanes.addresses[place])} of {what}")
 
     def _stop(
         self, instruction: DecodedInstruction, access: Access, who: tuple[int, int | None], where: str
@@ -443,8 +456,7 @@ class Alignment:
         if not wrong.any():
             return
         place = int(wrong.argmax())
-        row, lane = (int(numbers[place]) for numbers in lanes.lanes())
-        self._stop(instruction, access, (row, lane), f"{int(lanes.addresses[place]):#x} of {where}")
+        self._stop(instruction, access, lanes.who(place), f"{int(lanes.addresses[place]):#x} of {where}")
 
     def scalar_atomic(self, group: Group, instruction: DecodedInstruction, access: Access, addresses: Array) -> None:
         """A scalar atomic operation of some waves.

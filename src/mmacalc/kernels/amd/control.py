@@ -78,7 +78,6 @@ NOTHING = frozenset(
         "s_sethalt",
         "s_waitcnt_expcnt",
         "s_monitor_sleep",
-        "s_wait_tensorcnt",
         "ds_nop",
         "s_prefetch_inst",
         "s_prefetch_inst_pc_rel",
@@ -96,8 +95,8 @@ NOTHING = frozenset(
     ]
 )
 WAITS = ("s_waitcnt", "s_wait_loadcnt", "s_wait_storecnt", "s_wait_dscnt", "s_wait_kmcnt", "s_wait_asynccnt",
-         "s_wait_xcnt", "s_waitcnt_vscnt", "s_waitcnt_vmcnt", "s_waitcnt_lgkmcnt", "s_wait_loadcnt_dscnt",
-         "s_wait_storecnt_dscnt", "s_wait_idle")  # fmt: skip
+         "s_wait_tensorcnt", "s_wait_xcnt", "s_waitcnt_vscnt", "s_waitcnt_vmcnt", "s_waitcnt_lgkmcnt",
+         "s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt", "s_wait_idle")  # fmt: skip
 CACHES = ("buffer_wbl2", "buffer_inv", "buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_gl0_inv", "buffer_gl1_inv",
           "buffer_invl2", "global_wb", "global_inv", "global_wbinv")  # fmt: skip
 

@@ -25,6 +25,7 @@ import numpy as np
 from ...asm.tables import flags_of
 from ...base.records import TupleRecord
 from ...hazards.memory_counters import COUNTERS, MOST, sequence_of
+from ..device.races import UNWAITED
 from .state import EXEC, SCALARS
 
 TYPE_CHECKING = False
@@ -40,15 +41,16 @@ __all__ = ["Counters", "Landing", "Translations"]
 
 
 class Landing:
-    """What an access writes into LDS: `size` bytes at each of some offsets, by these waves of the batch; numbers: of
-    the waves in their workgroups, from 1."""
+    """What an access writes into LDS, or reads of it (`kind`, of `device.races`): `size` bytes at each of some offsets,
+    by these waves of the batch; numbers: of the waves in their workgroups, from 1."""
 
-    __slots__ = ("_group", "_numbers", "_order", "_waves", "offsets", "size")
+    __slots__ = ("_group", "_numbers", "_order", "_waves", "kind", "offsets", "size")
+    kind: str
     offsets: Array
     size: int
 
-    def __init__(self, offsets: Array, size: int, waves: Array, numbers: Array) -> None:
-        self.offsets, self.size = offsets, size
+    def __init__(self, offsets: Array, size: int, waves: Array, numbers: Array, kind: str = UNWAITED) -> None:
+        self.offsets, self.size, self.kind = offsets, size, kind
         self._waves: Array | None = waves
         self._numbers: Array | None = numbers
         self._group: tuple[Rows, Array | None, int, Array] | None = None
@@ -59,6 +61,7 @@ class Landing:
         """What the active lanes of a group write; whose is which is found out when somebody asks."""
         found = cls.__new__(cls)
         found.offsets, found.size, found._order, found._waves, found._numbers = offsets, size, None, None, None
+        found.kind = UNWAITED
         found._group = group.rows, group.mask, group.lanes, wave_in_group
         return found
 
@@ -91,14 +94,14 @@ class Landing:
 
     def of(self, which: Array) -> Landing:
         """Some of these accesses."""
-        return Landing(self.offsets[which], self.size, self.waves[which], self.numbers[which])
+        return Landing(self.offsets[which], self.size, self.waves[which], self.numbers[which], self.kind)
 
 
 class Flight:
     """An outstanding access: its instruction, the registers that it writes, and its number on each counter by wave.
 
     order: its number among those accesses of the counter that end in order; None if it ends in any order. landings:
-    what it writes into LDS.
+    what it writes into LDS, or of a copy from there to memory what it reads.
     """
 
     __slots__ = ("address", "kind", "landings", "numbers", "order", "sequence")
@@ -120,6 +123,11 @@ class Flight:
         self.address, self.kind, self.numbers = address, kind, numbers
         self.sequence, self.order = sequence, order
         self.landings = ()
+
+    @property
+    def lands(self) -> bool:
+        """Whether it copies between memory and LDS; what else writes there is in the order of its accesses."""
+        return bool(self.landings) and self.kind in ("load", "async", "tensor")
 
 
 class Counters:
@@ -148,7 +156,7 @@ class Counters:
         """Enter an access of the group's waves."""
         landings, self.landings = tuple(self.landings), []
         orderly = kind not in self.disorderly
-        kept = numbers or writes_lds or "flat" in kind or kind == "store"
+        kept = numbers or writes_lds or landings or "flat" in kind or kind == "store"
         sequence, order = {}, {}
         for name in self.kinds[kind]:
             self.issued[name][group.rows] += 1
@@ -226,11 +234,13 @@ class Counters:
                     return flight
         return None
 
-    def landing_at(self, offsets: Array, size: int, waves: Array) -> tuple[Flight, Array] | None:
-        """A load into LDS that is outstanding in the waves that access what it writes, and which of the accesses do;
-        it counts as ended then."""
+    def landing_at(
+        self, offsets: Array, size: int, waves: Array, against: tuple[str, ...]
+    ) -> tuple[Flight, Array] | None:
+        """A copy between memory and LDS that is outstanding in the waves that access its bytes there, and which of the
+        accesses do; it counts as ended then. against: what kinds of accesses by it (see `Landing`) matter."""
         for flight in self.flights:
-            if flight.landings and flight.kind in ("load", "async"):  # others are in the order of these accesses
+            if flight.lands and flight.landings[0].kind in against:
                 met = np.any([landing.meets(offsets, size, waves) for landing in flight.landings], axis=0)
                 met &= self.outstanding(flight, waves)
                 if met.any():
@@ -238,8 +248,8 @@ class Counters:
                     return flight, met
         return None
 
-    def unfinished_lds_writes(self, group: Group) -> list[tuple[int, Landing]]:
-        """The writes to LDS that are outstanding in the group's waves: the instruction, and what it writes."""
+    def unfinished_in_lds(self, group: Group) -> list[tuple[int, Landing]]:
+        """What outstanding accesses of the group's waves write to LDS or copy from there: the instruction, and what."""
         mine = np.zeros(self.waves, np.bool_)
         mine[group.rows] = True
         found = []
@@ -255,7 +265,7 @@ class Counters:
 
 
 COUNTER = "xcnt"
-UNTRACKED = ("", "lds", "async")
+UNTRACKED = ("", "lds", "async", "tensor")
 
 
 class Translation(TupleRecord):

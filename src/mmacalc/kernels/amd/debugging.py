@@ -188,9 +188,10 @@ class AmdDebugger(Debugger):
     def _note(self, who: ActiveLanes, starts: Array, size: int, where: tuple[int, int], number: int) -> None:
         wrong = hits(starts, size, *where)
         if wrong.any():
-            rows, lanes = who.lanes()
-            row = int(rows[wrong][0])
-            self._touched[number] = tuple(lanes[wrong & (rows == row)].tolist()), row
+            found = who.spread(wrong)
+            row = int(found.any(axis=1).argmax())
+            lanes = tuple(np.flatnonzero(found[row]).tolist()) if found.shape[1] > 1 else ()
+            self._touched[number] = lanes, int(who.group.numbers()[row])
 
     def shared(self, step: Step, who: ActiveLanes, places: Array, size: int, kind: str) -> None:
         """Note who writes watched bytes of LDS."""

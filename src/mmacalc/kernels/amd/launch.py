@@ -11,7 +11,7 @@ import numpy as np
 from ...base.checks import shown
 from ...base.errors import Error, plural
 from ..device.findings import Tally
-from ..device.launch import checked_seed, value_bytes, workgroups
+from ..device.launch import AddressedValue, checked_seed, value_bytes, workgroups
 from ..device.memory import GlobalMemory, check_type
 from ..device.shared import PrivateMemory, SharedMemory
 from ..device.traffic import BankCounter
@@ -376,6 +376,8 @@ def _described(number: int, one: KernelArgument) -> str:
 
 def _packed(number: int, one: KernelArgument, value: Any, memory: GlobalMemory) -> bytes:
     size, name = one.size, one.name or f"argument {number + 1}"
+    if isinstance(value, AddressedValue):
+        return value_bytes(name, size, value.packed(memory.address(name, value.array)))
     if isinstance(value, (np.ndarray, np.generic)):
         check_type(name, value)
     if isinstance(value, np.ndarray) and value.ndim:

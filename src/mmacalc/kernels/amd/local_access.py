@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LocalMove"]
 
-_ROOM = 10
+_ROOM = 12
 
 
 class _Local(ctypes.Structure):
@@ -106,7 +106,7 @@ class LocalMove:
         batch, carried_out = group.batch, _core()
         if carried_out is None or batch.observers or not batch.registers.clean.issuperset(self.needs):
             return False
-        if any(flight.landings and flight.kind in ("load", "async") for flight in batch.counters.flights):
+        if any(flight.lands for flight in batch.counters.flights):
             return False
         bound = batch.prepared.get(self)
         if bound is None or bound.version != batch.lds.races.version:

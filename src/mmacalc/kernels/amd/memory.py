@@ -164,6 +164,16 @@ class ActiveLanes:
         waves, lanes = np.nonzero(self.group.active)
         return self.group.numbers()[waves], lanes
 
+    def rows(self) -> Array:
+        """The wave (row of the batch) of each access."""
+        whole = np.broadcast_to(self.group.numbers()[:, None], (self.group.count, self.group.lanes))
+        return whole.ravel() if self.mask is None else whole[self.mask]
+
+    def who(self, place: int) -> tuple[int, int | None]:
+        """The wave and the lane of one access."""
+        rows, columns = self.lanes()
+        return int(rows[place]), int(columns[place])
+
     def spread(self, value: Array) -> Array:
         """The values of the accesses as (count, lanes)."""
         shape = (self.group.count, self.group.lanes)
@@ -172,6 +182,14 @@ class ActiveLanes:
         found = np.zeros(shape, value.dtype)
         found[self.mask] = value
         return found
+
+    def table(self, value: Array) -> Array:
+        """The values of the accesses, one row for each wave that has one, -1 where a lane is inactive."""
+        if self.mask is None:
+            return value.reshape(self.group.count, self.group.lanes).astype(np.int64)
+        found: Array = np.full((self.group.count, self.group.lanes), -1, np.int64)
+        found[self.mask] = value
+        return found[self.mask.any(axis=1)]
 
     def gather(self, value: Array) -> Array:
         """The values (count, lanes) of the active lanes, in the order of the accesses."""

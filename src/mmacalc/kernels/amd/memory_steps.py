@@ -27,6 +27,7 @@ from .memory import (
 from .operands import raw_reader, scalar_row
 from .state import M0
 from .target import SCRATCH_RESOURCE
+from .tensor_copies import tensor_step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -382,8 +383,8 @@ def load_to_lds(instruction: DecodedInstruction, access: Access, target: Machine
 def store_from_lds(instruction: DecodedInstruction, access: Access) -> Callable[[Group], None]:
     """GLOBAL_STORE_ASYNC_FROM_LDS_* of gfx1250: bytes of LDS at an address of each lane to memory.
 
-    The offset counts in both (LLVM 22, llvm.amdgcn.global.store.async.from.lds). LDS is read when the instruction
-    issues: that something overwrites it before ASYNCCNT is waited for is not found.
+    The offset counts in both (LLVM 22, llvm.amdgcn.global.store.async.from.lds). LDS is read here when the instruction
+    issues; what overwrites it before ASYNCCNT is waited for is found (`Waits.accessed`).
     """
     sources = instruction.sources
     local, offset = raw_reader(sources[1]), offset_of(instruction)
@@ -602,8 +603,10 @@ def _scalar_change(
 
 def memory_step(instruction: DecodedInstruction, access: Access, target: MachineTarget) -> Callable[[Group], None]:
     """The function that executes a memory instruction."""
-    if access.to_lds or instruction.modifiers.get("lds"):
+    if access.unit != "tensor" and (access.to_lds or instruction.modifiers.get("lds")):
         return load_to_lds(instruction, access, target)
+    if access.unit == "tensor":
+        return tensor_step(instruction, access)
     if "_async_from_lds_" in instruction.name:
         return store_from_lds(instruction, access)
     if "_tr" in instruction.name:

@@ -13,6 +13,7 @@ from .checks import entry_at, instructions_of
 from .global_order import MOST_AGENTS, MOST_FLAGS, VALUES, WRITES, GlobalOrder
 from .memory import access_of
 from .memory_model import model_of
+from .tensor_copies import tensor_access
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,8 +78,7 @@ class GlobalRaces:
         if checks is None:
             return
         group = lanes.group
-        whole = np.broadcast_to(group.numbers()[:, None], (group.count, group.lanes))
-        rows = whole.ravel() if lanes.mask is None else whole[lanes.mask]
+        rows = lanes.rows()
         race = self._entered(checks, group, instruction, access, (offsets, lanes.size, rows), words)
         if race is not None:
             hit = np.zeros(len(offsets), np.bool_)
@@ -108,7 +108,7 @@ class GlobalRaces:
             grade = checks.grades[label] = order.model.grade(instruction, access)
         value = grade.kind == "read" or grade.returns
         # Scalar accesses and those between memory and LDS raise other counters than the order follows.
-        other = access.unit.startswith("scalar") or "_async_" in instruction.name
+        other = access.unit.startswith(("scalar", "tensor")) or "_async_" in instruction.name
         order.access(group.rows, () if other else (VALUES if value else WRITES,))
         codes = code_of(rows + order.first, order.clock[rows])
         stored = None
@@ -303,7 +303,8 @@ def global_checks(
         message = f"races in global memory are not checked: {why}"
         tally.note(entry_at(tally, "not checked", ordering or listed[0], message, 1))
         return None
-    sizes = [access.size for one in listed if (access := access_of(one.name)) is not None and access.unit != "ds"]
+    accesses = [access_of(one.name) or tensor_access(one.name) for one in listed]
+    sizes = [access.size for access in accesses if access is not None and access.unit != "ds"]
     granule = min([4, *[size & -size for size in sizes]])
     order = GlobalOrder(model, each, total, ordering is not None)
     return GlobalChecks(GridRaces(memory, granule, order), order, grid)

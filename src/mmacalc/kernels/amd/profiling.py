@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...asm.decoder import text
 from ...asm.operations import operation
 from ...hazards.memory_counters import COUNTERS, waits_of
@@ -282,12 +280,7 @@ class AmdProfiler(Observer):
 
     def memory(self, step: Step, who: ActiveLanes, addresses: Array, size: int, kind: str) -> None:
         """Count bytes and lines."""
-        table = np.full((who.group.count, who.group.lanes), -1, np.int64)
-        if who.mask is None:
-            table = addresses.reshape(table.shape)
-        else:
-            table[who.mask] = addresses
-        table = table[(table >= 0).any(axis=1)]
+        table = who.table(addresses)
         found = self.counted.setdefault(step.instruction.address, [0, 0, 0, 0])
         if kind != "write":
             found[0] += len(addresses) * size
@@ -303,15 +296,10 @@ class AmdProfiler(Observer):
         """Count bytes, cycles and conflicts."""
         found = self.shared_sites.setdefault(step.instruction.address, [0, 0, 0])
         found[0] += len(places) * size
-        if kind not in ("read", "write") or self._banks is None or size > 16 or not len(places):
+        tensor = step.access is not None and step.access.unit == "tensor"
+        if kind not in ("read", "write") or self._banks is None or size > 16 or tensor or not len(places):
             return
-        table = np.full((who.group.count, who.group.lanes), -1, np.int64)
-        if who.mask is None:
-            table = who.addresses.reshape(table.shape).astype(np.int64)
-        else:
-            table[who.mask] = who.addresses
-        table = table[(table >= 0).any(axis=1)]
-        patterns, counts = address_patterns(table, 256)
+        patterns, counts = address_patterns(who.table(who.addresses), 256)
         for pattern, count in zip(patterns, counts.tolist()):
             for _, cycles, ideal in self._banks.costs(pattern[:, None], size, kind):
                 found[1] += cycles * count

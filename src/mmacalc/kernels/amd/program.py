@@ -26,6 +26,7 @@ from .operations.packed import DOTS, MIXED, PACKED
 from .runs import Run, operations_of, planned
 from .state import EXEC, M0, SCALARS, SCC, VCC
 from .target import UNKNOWN
+from .tensor_copies import tensor_access
 from .undefined import is_equality, lane_words, moves_bits, packed_halves, read_bits
 
 TYPE_CHECKING = False
@@ -169,7 +170,7 @@ class Step:
         data = []
         if access.action != "load" and access.unit.startswith("scalar"):
             data = sources[-1:] if self.instruction.destinations else sources[:1]
-        elif access.action != "load" and "_async_" not in self.instruction.name:
+        elif access.action != "load" and "_async_" not in self.instruction.name and access.unit != "tensor":
             at = 0 if access.unit == "buffer" else 1
             last = None if access.unit == "ds" else at + 1
             data = sources[at:last]
@@ -182,6 +183,8 @@ class Step:
             self.count, self.writes_lds = "lds", access.action != "load"
         elif "_async_" in self.instruction.name:
             self.count = "async"
+        elif access.unit == "tensor":
+            self.count = "tensor"
         else:
             flat = "flat " if access.unit == "flat" else ""
             self.count = flat + ("load" if access.action == "load" or returns else "store")
@@ -213,7 +216,7 @@ class Step:
             if "ds" in flags_of(name):
                 self.count = "lds"
             return "cross" if _BY_LANE.isdisjoint(flags_of(name)) else "lane", CROSS_LANE[name](instruction, target)
-        if (access := transposing_access(name, target) or access_of(name)) is not None:
+        if (access := transposing_access(name, target) or access_of(name) or tensor_access(name)) is not None:
             self.access = access
             return "memory", memory_step(instruction, access, target)
         parts = _parts(instruction, target)

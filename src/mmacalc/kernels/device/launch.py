@@ -16,12 +16,14 @@ from ...base.waiting import DELAY, LINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
+
+    from ...base.arrays import Array
 
     Size = int | tuple[int, ...]
 
-__all__ = ["MAX_THREADS", "Dim3", "Progress", "dim3", "value_bytes", "workgroups"]
+__all__ = ["MAX_THREADS", "AddressedValue", "Dim3", "Progress", "dim3", "value_bytes", "workgroups"]
 
 MAX_THREADS = 1024
 """Threads of a workgroup (HIP, maxThreadsPerBlock; CUDA C++ programming guide, "Compute capabilities")."""
@@ -91,6 +93,13 @@ def value_bytes(name: str, size: int, value: Any) -> bytes:
     if len(packed) != size:
         raise Error(f"{name} of the kernel has {plural(size, 'byte')}; {shown(value)} has {len(packed)}")
     return packed
+
+
+class AddressedValue(TupleRecord):
+    """A value among a kernel's arguments that holds the address of an array. packed: its bytes, of the address."""
+
+    array: Array
+    packed: Callable[[int], bytes]
 
 
 class Progress:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .memory import gathered, scattered
-from .races import MOST_LABELS, UNWAITED, RaceShadow
+from .races import MOST_LABELS, RaceShadow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
     from ...base.arrays import Array
 
-    class Written(Protocol):
-        """What an access writes: `size` bytes at each of some offsets, by waves of these numbers, from 1."""
+    class Touched(Protocol):
+        """What an access writes, or reads (`kind`, of `races`): `size` bytes at each of some offsets, by waves of these
+        numbers, from 1."""
 
+        kind: str
         offsets: Array
         size: int
         numbers: Array
@@ -77,12 +79,12 @@ class SharedMemory(PrivateMemory):
         """The place of a label; None of those that share the last one."""
         return self._places[label] if label < MOST_LABELS - 1 else None
 
-    def barrier(self, workgroup: int = 0, unwaited: Iterable[tuple[Hashable, Written]] = ()) -> None:
+    def barrier(self, workgroup: int = 0, unwaited: Iterable[tuple[Hashable, Touched]] = ()) -> None:
         """The waves of a workgroup have met: what they did before cannot race with what they do next.
 
         Args:
-            unwaited: what may still be outstanding then: the place, and what it writes.
+            unwaited: what may still be outstanding then: the place, and what it writes or reads.
         """
         self.races.barrier(slice(workgroup * self.stride, (workgroup + 1) * self.stride))
         for place, one in unwaited:
-            self.races.note(UNWAITED, one.offsets, one.size, one.numbers, self.label(place))
+            self.races.note(one.kind, one.offsets, one.size, one.numbers, self.label(place))
