@@ -56,6 +56,7 @@ SAMPLES = {
     "lint": ["lint -a gfx942 {listing}", "lint -a gfx1100 'v_exp_f32 v0, v1 \n v_add_f32 v2, v0, v0'"],
     "estimate": ["estimate -a MI300X --gemm 256x256x256 --type f16", "estimate -a sm_70 --gemm 64x64x64 --type f16"],
     "numerics": [f"numerics -a gfx942 -i {F16}", "numerics -a gfx942 -i v_mfma_i32_16x16x32_i8"],
+    "two-numerics": [f"numerics -a gfx942 -i {F16} -i v_mfma_i32_16x16x32_i8"],
     "numerics-overview": ["numerics -a cdna3"],
     "run": [f"run -a gfx942 -i {F16} --random 1 --registers", f"run -a gfx942 -i {F16} --random 1 --compare {{zeros}}"],
     "lds-transpose": ["lds-transpose -i v_mfma_f32_32x32x16_f16 -A"],

@@ -99,7 +99,8 @@ def feeds(x: Instruction, use: str | None = None, wave: int | None = None, **mod
         The chains, in catalog order; of those with different N of wgmma, whose A is the same, only one.
 
     Raises:
-        Error: no such use or wave size, or an instruction without a result in registers.
+        Error: no such use or wave size, an instruction without a result in registers, or a modifier that no
+            instruction has.
 
     >>> import mmacalc
     >>> x = mmacalc.instruction("gfx90a", "v_mfma_f32_16x16x16f16")
@@ -108,14 +109,17 @@ def feeds(x: Instruction, use: str | None = None, wave: int | None = None, **mod
     """
     uses = list(USES.values()) if use is None else [use_named(use)]
     x.operand("D", wave)
-    found = []
+    found, unused = [], set(modifiers)
     for y in _alike(x):
         fields = {name: value for name, value in modifiers.items() if name in y.modifier_limits(wave)}
+        unused.difference_update(fields)
         for each in uses:
             if not refusal(x, y, each, fields):
                 sides = tiles(x, y, each, wave, fields)
                 if match(sides, keep_k=False) is not None:
                     found.append(_answer(x, y, sides, False, fields))
+    if unused:
+        raise Error(f"no instruction that D of {x.name} could feed has the modifier {min(unused)}; leave it out")
     return tuple(found)
 
 

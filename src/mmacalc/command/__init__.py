@@ -8,6 +8,7 @@ schema is made (`tools/schema.py`).
 
 from __future__ import annotations
 
+from ..base.errors import Error
 from ..base.records import Record, TupleRecord
 
 TYPE_CHECKING = False
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import SimpleNamespace
     from typing import Any, TypeAlias, TypeVar
-
-    from ..base.errors import Error
 
     Result: TypeAlias = "str | Reply | Iterator[Reply]"
     Answer = TypeVar("Answer")
@@ -33,9 +32,11 @@ __all__ = [
     "Reply",
     "argument",
     "flag",
+    "given",
     "number",
     "option",
     "Summary",
+    "refuse_given",
     "refused",
     "show",
     "summary",
@@ -117,10 +118,14 @@ class Command(Record):
         return {**self.answers, **(self.others() if self.others else {})}
 
 
+def _main(spellings: Iterable[str]) -> str:
+    """The spelling that names an option: the first long one."""
+    return next((each for each in spellings if each.startswith("--")), "") or next(iter(spellings))
+
+
 def _name(spellings: Iterable[str]) -> str:
-    """The name of an option: that of its first long spelling."""
-    long = [each for each in spellings if each.startswith("--")]
-    return (long or [*spellings])[0].lstrip("-").replace("-", "_")
+    """The name of an option: its main spelling, as Python spells names."""
+    return _main(spellings).lstrip("-").replace("-", "_")
 
 
 def option(*spellings: str, placeholder: str, help: str, **rest: Any) -> Option:
@@ -192,6 +197,24 @@ def summary(source: str) -> Summary | None:
     if len(parts) < 7 or any(gaps) or "\\" in "".join(parts[1:6]):
         return None
     return Summary(parts[1], parts[3], parts[5])
+
+
+def given(command: Command, options: Options, names: Iterable[str] | None = None) -> list[str]:
+    """The spellings of options that were given a value other than their default: of those with these names, or of all
+    but --json. Arguments without an option are not asked for."""
+    listed = [one for one in command.options if one.spellings and one.name != "json"]
+    wanted = listed if names is None else [one for one in listed if one.name in {*names}]
+    return [_main(one.spellings) for one in wanted if getattr(options, one.name) not in (one.default, None, [])]
+
+
+def refuse_given(command: Command, options: Options, names: Iterable[str], why: str) -> None:
+    """Refuse options that the answer would leave unread.
+
+    Raises:
+        Error: one of those with these names was given; "--tensor " and `why` say what is wrong.
+    """
+    if found := given(command, options, names):
+        raise Error(f"{found[0]} {why}")
 
 
 def show(

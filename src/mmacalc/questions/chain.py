@@ -16,7 +16,7 @@ from __future__ import annotations
 from ..base.errors import Error, plural
 from ..base.records import Record, json_keys
 from ..catalog import entry
-from ..command import Command, Reply, argument, flag, option, show
+from ..command import Command, Reply, argument, flag, option, refuse_given, show
 from ..command.common import INSTRUCTIONS, JSON, MODIFIERS, TARGET, WAVE
 from ..command.options import modifiers
 from ..foreign import reads
@@ -327,7 +327,10 @@ def run(options: Options) -> Reply:
 
     names = [name for name in (options.x, options.y) if name is not None] + options.instruction
     if options.architecture is None and len(names) == 2 and all(map(reads, names)):
+        own = ("use", "keep_k", "list", "wavefront", *[one.name for one in MODIFIERS])
+        refuse_given(COMMAND, options, own, "is for instructions; these are layouts")
         return answered(names, options.tensor, None, options.json)
+    refuse_given(COMMAND, options, ("tensor",), "is for layouts; instructions have their own sizes")
     if options.architecture is None:
         raise Error("no architecture was given; choose one with -a, such as `-a cdna3` or `-a MI300X`")
     known = entry(options.architecture)
@@ -337,6 +340,7 @@ def run(options: Options) -> Reply:
     x = known.meant(names[0])
     fields = modifiers(options)
     if options.list:
+        refuse_given(COMMAND, options, ("keep_k",), "is for two instructions; --list relabels where that is needed")
         found = Feeds(x, feeds(x, options.use, options.wavefront, **fields))
         return show(options.json, "chain-list", found, list_text)
     y, how = known.meant(names[1]), (options.keep_k, options.wavefront)

@@ -16,7 +16,7 @@ from ..base.checks import arguments_checked
 from ..base.errors import Error, abbreviated
 from ..base.records import Record, cached_property, json_keys
 from ..catalog import entry
-from ..command import Command, Reply, argument, show
+from ..command import Command, Reply, argument, refuse_given, show
 from ..command.common import ARCHITECTURES, INSTRUCTIONS, JSON
 from ..foreign import reads
 from ..formats import Format
@@ -326,7 +326,9 @@ def _asked(architectures: Sequence[str], words: Sequence[str]) -> tuple[tuple[In
 def run(options: Options) -> Reply:
     """Compare the two."""
     if len(options.names) == 2 and not options.architecture and all(map(reads, options.names)):
+        refuse_given(COMMAND, options, ("instruction",), "is for instructions; these are layouts")
         return answered(options.names, options.tensor, None, options.json)
+    refuse_given(COMMAND, options, ("tensor",), "is for layouts; instructions have their own sizes")
     if len(options.names) > 2 and all(map(_is_architecture, options.names[:2])):
         pair, note = _asked(options.names[:2], options.names[2:])
         return show(options.json, "compare", compare(*pair), text, notes=(note,) if note else ())

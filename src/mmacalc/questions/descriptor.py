@@ -15,7 +15,7 @@ from __future__ import annotations
 from ..asm.fields import Field
 from ..base.errors import Error, did_you_mean
 from ..base.records import Record
-from ..command import Command, Reply, argument, flag, number, option, show, tables
+from ..command import Command, Reply, argument, flag, number, option, refuse_given, show, tables
 from ..command.common import INSTRUCTION, JSON, TARGET
 from ..families import descriptors
 from ..families.descriptors import ATOMS, atom_offset
@@ -143,6 +143,7 @@ def run(options: Options) -> Reply:
         _of_instruction(options)
     if options.what is None:
         raise Error(f"give -a and -i, or what is encoded: {', '.join(KINDS)}")
+    _refuse_others(options)
     if options.what == "atom":
         if options.value is not None:
             raise Error("an atom has no value to decode; choose it by --swizzle, --type and --major")
@@ -153,6 +154,21 @@ def run(options: Options) -> Reply:
         raise Error(f"unknown descriptor '{options.what}'.{hint} Known: {', '.join(KINDS)}", kind="unknown name")
     encode = _shared_memory if options.what in descriptors.SHARED_FIELDS else _instruction
     return show(options.json, "descriptor", encode(options), text)
+
+
+def _refuse_others(options: Options) -> None:
+    """Refuse options that are of another kind of descriptor, and those of a descriptor that is decoded."""
+    if options.what == "atom":
+        own, what = {"swizzle", "type", "major"}, "an atom"
+    elif options.what in descriptors.SHARED_FIELDS:
+        own, what = {"address", "leading", "stride", "base_offset", "swizzle"}, "a shared memory descriptor"
+    else:
+        own, what = {"m", "n", *[f"{name}_type" for name in TYPES], *FLAGS, *NUMBERS}, "an instruction descriptor"
+    if options.value is not None:
+        own, what = set(), "a descriptor to decode"
+    own |= {"architecture", "instruction"} if options.instruction is not None else set()
+    others = [one.name for one in COMMAND.options if one.name not in own and one.name != "json"]
+    refuse_given(COMMAND, options, others, f"is not of {what}; `mmacalc descriptor -h` says what is of which")
 
 
 def _of_instruction(options: Options) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from ..base.errors import Error
 from ..catalog import entry
-from ..command import Command, Reply, argument, flag, number, option, show
+from ..command import Command, Reply, argument, flag, number, option, refuse_given, show
 from ..command.common import ARCHITECTURE, JSON, MODIFIERS, WAVE
 from ..command.options import either, files, modifiers
 from . import run as kernel_run
@@ -46,6 +46,7 @@ def run(options: Options) -> Reply:
 def _instruction(options: Options) -> tuple[Instruction, tuple[str, ...]]:
     """That of -i, or the best for a whole GEMM, and then which that is."""
     if options.instruction is not None:
+        refuse_given(COMMAND, options, ("type",), "is for a GEMM without -i; the instruction has its formats")
         return entry(options.architecture).meant(options.instruction), ()
     if missing := [name for name in ("--a", "--b") if getattr(options, name[2:]) is None]:
         raise Error(f"no -i, and no {missing[0]}: give the instruction, or A and B of a whole GEMM and --type")

@@ -18,7 +18,7 @@ from __future__ import annotations
 from ..base.checks import number as number_of
 from ..base.errors import Error
 from ..base.records import Record, json_keys
-from ..command import Command, Options, Reply, argument, option, show
+from ..command import Command, Options, Reply, argument, option, refuse_given, show
 from ..command.common import JSON
 from ..foreign import Conversion, ForeignLayout, convert, read
 from ..formats import named
@@ -188,6 +188,8 @@ def about(layout: ForeignLayout, shape: tuple[int, ...] = ()) -> LayoutAnswer:
     >>> about(read("gl.BlockedLayout([1, 4], [8, 8], [4, 1], [1, 0])")).pattern
     '(i1 i0) (j1 j0) -> register (j0), lane (i0 j1), warp (i1)'
     """
+    if layout.cute is not None and len(shape) == 1 and shape[0] != layout.cute.size:
+        raise Error(f"the layout {layout.cute} has {layout.cute.size} elements; got a tensor of {shape[0]}")
     answer = LayoutAnswer(layout, tuple(shape) or layout.shape)
     answer.spans  # noqa: B018  a shape that does not fit is refused now
     return answer
@@ -344,6 +346,8 @@ _FORMATS = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "f8E4M3FNUZ": "e4m3", "f8E5M2F
 
 def run(options: Options) -> Reply:
     """The answer of the command."""
+    if len(options.text) == 1:
+        refuse_given(COMMAND, options, ("type",), "is for the conversion between two layouts; give a second one")
     return answered(options.text, options.tensor, options.type, options.json)
 
 

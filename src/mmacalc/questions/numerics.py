@@ -181,7 +181,7 @@ def _of(instructions: Iterable[Instruction]) -> tuple[Arithmetic, ...]:
 
 
 @json_keys("instructions", "**arithmetic")
-class NumericsComparison(Record):
+class TwoNumerics(Record):
     """How two instructions round.
 
     Attributes:
@@ -198,7 +198,7 @@ class NumericsComparison(Record):
         return Arithmetic(*[one.instruction for one in self.instructions])
 
 
-def comparison_text(answer: NumericsComparison) -> str:
+def two_text(answer: TwoNumerics) -> str:
     """The models, a table of their parts, and an input on which the two differ."""
     from .find.arithmetic import side_by_side
 
@@ -419,7 +419,7 @@ def run(options: Options) -> Reply:
         inst = entry(names[0]).meant(instructions[0])
         return show(options.json, "numerics", numerics(inst, options.wavefront, **fields), text)
     first, second = [numerics(entry(arch).meant(name)) for arch, name in zip(names * 2, instructions)]
-    return show(options.json, "numerics-comparison", NumericsComparison((first, second)), comparison_text)
+    return show(options.json, "two-numerics", TwoNumerics((first, second)), two_text)
 
 
 # --- An arithmetic model in words: a paragraph, or the lines of a page ---
@@ -455,5 +455,5 @@ COMMAND = Command(
         flag("--markdown", help="print the table as a page of Markdown"),
         *MODIFIERS,
     ),
-    run, {"numerics": text, "numerics-comparison": comparison_text, "numerics-overview": overview_text},
+    run, {"numerics": text, "two-numerics": two_text, "numerics-overview": overview_text},
 )  # fmt: skip

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from ..base.errors import Error, plural
 from ..base.records import TupleRecord, json_keys
-from ..command import Command, Reply, argument, flag, option, show
+from ..command import Command, Reply, argument, flag, given, option, refuse_given, show
 from ..command import number as number_option
 from ..command.common import JSON
 from ..command.kernels import BUNDLED, LAUNCH, kernel_arguments, write_outputs
@@ -274,6 +274,10 @@ def _given(file: str) -> str:
     return text
 
 
+LAUNCHES = (*[one.name for one in LAUNCH], "trace", "trace_wave", "stop_at", "watch", "lanes")
+"""The options that a list of kernels has no use for."""
+
+
 def run(options: Options) -> Reply:
     """The report of the launch, and 1 if something was found wrong."""
     from ..kernels.launching import launch
@@ -281,6 +285,14 @@ def run(options: Options) -> Reply:
     from ..kernels.ptx.kernel import PtxKernel
 
     kernels: Mapping[str, Any] = load(_given(options.file), options.architecture)
+    if options.kernel is None and (asked := given(COMMAND, options, LAUNCHES)):
+        if len(kernels) != 1:
+            raise Error(f"{asked[0]} is for a launch; which kernel? The file has {', '.join(kernels)}")
+        (options.kernel,) = kernels
+    if options.stop_at is None and not options.watch:
+        refuse_given(COMMAND, options, ("lanes",), "goes with --stop-at or --watch")
+        if not options.trace:
+            refuse_given(COMMAND, options, ("trace_wave",), "goes with --trace, --stop-at or --watch")
     if any(isinstance(kernel, PtxKernel) for kernel in kernels.values()):
         return _run_ptx(options, kernels)
     if options.covered or options.cluster:
@@ -356,7 +368,7 @@ COMMAND = Command(
         argument(
             "file", "a linked code object (.hsaco, .co), by itself or in clang's offload bundle; or PTX, see above"
         ),
-        argument("kernel", "the kernel's name; without it, the kernels are listed", nargs="?"),
+        argument("kernel", "the kernel's name; a file with one needs none; without it and options, a list", nargs="?"),
         BUNDLED,
         *LAUNCH,
         flag("--covered", help="list what cannot be run (PTX)"),

@@ -19,7 +19,7 @@ from ...base.files import write
 from ...base.records import Record, json_keys
 from ...base.waiting import DELAY, LINE
 from ...catalog import entry
-from ...command import Command, Reply, flag, number, option, show
+from ...command import Command, Reply, flag, number, option, refuse_given, show
 from ...command.common import ARCHITECTURE, JSON, MODIFIERS
 from ...command.options import file_option, files, fraction, modifiers, shape, whole_number
 from ...formats import formats_named
@@ -167,11 +167,13 @@ def run(options: Options) -> Reply:
 
     if options.against is not None:
         return _against(options)
-    if extra := [name for name in ("plot", "distribution", *SIZES) if getattr(options, name) is not None]:
-        raise Error(f"--{extra[0]} goes with --against; --gemm MxNxK has the sizes of a single product")
+    single = ("plot", "distribution", *SIZES)
+    refuse_given(COMMAND, options, single, "goes with --against; --gemm MxNxK has the sizes of a single product")
     if options.bits and options.accuracy:
         raise Error("--accuracy cannot be used with --bits")
     operands = _operands(options)
+    if "c" not in operands:
+        refuse_given(COMMAND, options, ("beta",), "is the factor of C; give --c")
     if options.compare is not None:
         return _compared(options, operands)
     given: dict[str, Any] = {
@@ -183,8 +185,7 @@ def run(options: Options) -> Reply:
     if options.bits:
         if given.pop("promote"):
             raise Error("--promote is for values; leave --bits out, or cut K by --split-k")
-        if (options.alpha, options.beta) != (1, 1):
-            raise Error("--alpha and --beta are for values; leave --bits out")
+        refuse_given(COMMAND, options, ("alpha", "beta"), "is for values; leave --bits out")
         d = gemm_bits(**operands, **given)
     else:
         d = gemm(**operands, **given, alpha=options.alpha, beta=options.beta, compare=options.accuracy)
@@ -202,12 +203,9 @@ def _against(options: Options) -> Reply:
     from ...emulator.comparison import compare_numerics
     from . import comparison as render
 
-    usual: dict[str, Any] = {
-        "accuracy": False, "bits": False, "compare": None, "output": None, "instruction": None, "alpha": 1.0,
-        "beta": 1.0, "c": None, "scale_a": None, "scale_b": None, "modifier": [],
-    }  # fmt: skip
-    if changed := [name for name, value in usual.items() if (getattr(options, name) or value) != value]:
-        raise Error(f"--{changed[0].replace('_', '-')} is not taken together with --against; leave one of them out")
+    alone = ("accuracy", "bits", "compare", "output", "instruction", "alpha", "beta", "c", "scale_a", "scale_b")
+    names = (*alone, *[one.name for one in MODIFIERS])
+    refuse_given(COMMAND, options, names, "is not taken together with --against; leave one of them out")
     others = [name.strip() for name in options.against.split(",") if name.strip()]
     if not others:
         raise Error("--against takes names of GPUs or architectures, such as MI300X,A100")
@@ -247,10 +245,8 @@ def _compared(options: Options, operands: dict[str, Any]) -> Reply:
     from ...command.arrays import content, file_of, load
     from .. import run as kernel_run
 
-    usual = {"alpha": 1.0, "beta": 1.0, "split_k": 1, "promote": 0, "k_order": "ascending", "accuracy": False,
-             "accumulate": None, "d_type": None}  # fmt: skip
-    if changed := [name for name, value in usual.items() if getattr(options, name) != value]:
-        raise Error(f"--{changed[0].replace('_', '-')} is not taken together with --compare; leave one of them out")
+    alone = "alpha", "beta", "split_k", "promote", "k_order", "accuracy", "accumulate", "d_type"
+    refuse_given(COMMAND, options, alone, "is not taken together with --compare; leave one of them out")
     inst, chosen = for_kernel(options, operands)
     flags = {"clamp": False, "satfinite": False, "wave": None}
     theirs = load("--compare", options.compare, (), options.bits)
@@ -272,6 +268,8 @@ def _operands(options: Options) -> dict[str, Any]:
         Error: a file that cannot be read, or no A or B.
     """
     found = matrices_of(options)
+    if {"a", "b"} <= found.keys():
+        refuse_given(COMMAND, options, ("gemm", "random"), "is for random matrices; --a and --b are given by files")
     wanted, seed = _random(options)
     if wanted is not None:
         import numpy as np
