@@ -77,7 +77,7 @@ def test_both_sides_of_a_tile_do_the_same_work_and_hold_whole_operands():
 def test_an_instruction_is_nearest_to_itself():
     for arch in ("sm_80", "gfx942", "gfx1201", "sm_100a"):
         for inst in [one for one in mmacalc.instructions(arch) if one.flops][::9]:
-            assert distance(inst, inst) == (0, 0)
+            assert distance(inst, {}, inst, {}) == (0, 0)
             assert mmacalc.equivalents(inst, arch).nearest.instruction.name == inst.name
 
 
@@ -90,7 +90,7 @@ FLOATS = [name for name, form in FORMATS.items() if form.is_float and form.bits 
     [
         ("A100", "v_mfma_f64_16x16x4_f64", "fraction bits of the sum  of f64               of f64"),
         ("MI355X", "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X",
-         "A: a field of v_mfma_scale_f32_32x32x64_f8f6f4 chooses e2m1, too; its registers, cycles"),
+         "32x32x64    cbsz=fp4 blgp=fp4"),
     ],
 )  # fmt: skip
 def test_formats_that_fields_choose_and_sums_in_f64_are_said(target, name, said):
@@ -191,3 +191,35 @@ def test_what_cannot_be_answered_is_refused_in_words(line, words):
     reply = answer(["find", *line])
     assert reply.status == 2
     assert words in reply.err
+
+
+def test_formats_that_fields_choose_are_chosen_and_said_in_json_on_both_sides():
+    fp4 = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e4m3.f32"
+    found = json.loads(answer(["find", "MI355X", "like", fp4, "--json"]).out)
+    assert found["nearest"]["modifiers"] == {"cbsz": 4, "blgp": 0}
+    assert {one["kind"] for one in found["nearest"]["formats"]} == {"same"}
+    assert found["nearest"]["registers"] == {"A": 4, "B": 8, "D": 4}  # 32 elements of 4 and of 8 bits in a lane
+    back = ["find", "sm_120a", "like", "gfx950 v_mfma_f32_16x16x128_f8f6f4", "--a-type", "fp4", "--b-type", "fp6"]
+    found = json.loads(answer([*back, "--json"]).out)
+    assert (found["modifiers"], found["instruction"]) == ({"cbsz": 4, "blgp": 2}, "v_mfma_f32_16x16x128_f8f6f4")
+    assert found["nearest"]["instruction"].endswith("f32.e2m1.e2m3.f32")
+    assert "cbsz=fp4 blgp=fp6" in answer(back).out
+    wide = ["find", "gfx1250", "like", "B200 tcgen05.mma.cta_group::1.kind::f8f6f4", "--a-type", "e2m1", "--shape"]
+    found = json.loads(answer([*wide, "64x32x32", "--json"]).out)
+    assert ([found[size] for size in "mnk"], found["nearest"]["formats"][0]["source"]) == ([64, 32, 32], "e2m1")
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["v_mfma_f32_16x16x16_f16", "--a-type", "fp4"], "A of v_mfma_f32_16x16x16_f16 is f16, as its name says"),
+        (["v_mfma_f32_16x16x16_f16", "--k", "8"], "K of v_mfma_f32_16x16x16_f16 is 16"),
+        (["v_mfma_f32_16x16x128_f8f6f4", "--b-type", "f16"], "'f16' is not a format of f8f6f4"),
+        (["v_mfma_f32_16x16x16_f16", "--sparse"], "leave --sparse out"),
+        (["tcgen05.mma.cta_group::1.kind::f16", "--c-type", "f16"], "give --d-type"),
+    ],
+)
+def test_options_that_the_name_behind_like_answers_are_refused_in_words(given, says):
+    reply = answer(["find", "sm_120a", "like", *given])
+    assert reply.status == 2
+    assert says in " ".join(reply.err.split())

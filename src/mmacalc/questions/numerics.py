@@ -195,7 +195,8 @@ class TwoNumerics(Record):
         """In which parts they differ, and an input on which they do."""
         from .find.arithmetic import Arithmetic
 
-        return Arithmetic(*[one.instruction for one in self.instructions])
+        first, second = self.instructions
+        return Arithmetic(first.instruction, second.instruction)
 
 
 def two_text(answer: TwoNumerics) -> str:

@@ -15,7 +15,8 @@ sparse or dense, an architecture, a SASS opcode, a builtin, or a name of CUDA's 
 
 What stands behind `like` (or --like) is an instruction by its name, perhaps with its architecture before it: how many
 of one for how many of the other, registers, rounding with an input that shows it, and what replaces the loads of
-fragments, the copies into shared memory and the exchanges between lanes.
+fragments, the copies into shared memory and the exchanges between lanes. Where a name leaves formats or a shape open
+(f8f6f4, tcgen05), --a-type, --b-type, --d-type and --shape, --m, --n, --k choose them.
 """
 
 from __future__ import annotations
@@ -330,8 +331,7 @@ def _like(options: Options) -> Reply | None:
     from . import equivalents
 
     arch = either("the architecture", " ".join(words) or None, options.architecture)
-    given = [x for x in ("m", "n", "k", "blocks", "shape", "a", "b", "c", "d", "sparse", "opcode", "intrinsic",
-                         "instruction") if getattr(options, x) is not None]  # fmt: skip
+    given = [x for x in ("blocks", "sparse", "opcode", "intrinsic", "instruction") if getattr(options, x) is not None]
     if given:
         raise Error(f"like finds what comes near to an instruction, whose name says it all; leave --{given[0]} out")
     if not arch:
@@ -342,9 +342,29 @@ def _like(options: Options) -> Reply | None:
     if other and len(words) > 1:  # a longer name of a product is one word behind -a, or in quotes
         raise Error(f"before like stands an architecture alone, such as {found}; got '{arch}'")
     inst = equivalents.named_anywhere(name)
-    near = equivalents.equivalents(inst, arch)
+    near = equivalents.equivalents(inst, arch, **_left_open(options, inst))
     notes = [] if " " in name else [f"{inst.name} as on {inst.arch}; another architecture can stand before the name"]
     return show(options.json, "equivalents", near, _near_text, notes=notes)
+
+
+def _left_open(options: Options, inst: Instruction) -> dict[str, int | str]:
+    """The modifiers for what the name of an instruction leaves open: its formats, of tcgen05 also its shape.
+
+    Raises:
+        Error: the name says it already.
+    """
+    sizes = {size: value for size, value in zip("mnk", _shape_asked(options)) if value is not None}
+    formats = {name: value for name in "abcd" if (value := getattr(options, name)) is not None}
+    if isinstance(inst, TensorMemoryInstruction):
+        if "c" in formats:
+            raise Error(f"C of {inst.name} is D; give --d-type")
+        return sizes | formats
+    fields = {operand.lower(): field for field, operand in inst.choices.items()}
+    for name in (*sizes, *formats):
+        if name not in fields:
+            says = f"is {inst.format(name.upper()).name}" if name in formats else f"is {getattr(inst, name)}"
+            raise Error(f"{name.upper()} of {inst.name} {says}, as its name says; leave --{name} out")
+    return {fields[name]: value for name, value in formats.items()}
 
 
 def run(options: Options) -> Reply:

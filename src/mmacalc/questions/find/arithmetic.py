@@ -7,7 +7,7 @@ from ...base.records import Record, TupleRecord, cached_property, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ...arithmetic.numerics import Numerics
     from ...model import Instruction
@@ -31,7 +31,8 @@ class PartChange(TupleRecord):
     "not_tried: why none was looked for, else empty",
 )
 class Arithmetic(Record):
-    """How two instructions round. Everything is computed when it is asked for.
+    """How two instructions round, with the fields that choose their formats. Everything is computed when it is asked
+    for.
 
     >>> import mmacalc
     >>> mma = mmacalc.instruction("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
@@ -42,6 +43,8 @@ class Arithmetic(Record):
 
     source: Instruction
     target: Instruction
+    source_fields: Mapping[str, int] = {}
+    target_fields: Mapping[str, int] = {}
 
     @property
     def parts(self) -> tuple[PartChange, ...]:
@@ -61,7 +64,8 @@ class Arithmetic(Record):
         if moving := [inst.name for inst in sides if not inst.flops]:
             return (), f"{moving[0]} moves a matrix and multiplies none"
         try:
-            first, second = [dict(_parts(numerics(inst), inst)) for inst in sides]
+            fields = self.source_fields, self.target_fields
+            first, second = [dict(_parts(numerics(inst, **own), inst)) for inst, own in zip(sides, fields)]
         except Error as refused:
             return (), str(refused)
         return tuple([PartChange(what, mine, second[what]) for what, mine in first.items()]), ""
@@ -83,7 +87,7 @@ class Arithmetic(Record):
         if self.not_compared:
             return None, self.not_compared
         try:
-            return rounding_difference(self.source, self.target), ""
+            return rounding_difference(self.source, self.target, self.source_fields, self.target_fields), ""
         except Error as refused:
             return None, str(refused)
 

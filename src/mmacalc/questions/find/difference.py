@@ -12,6 +12,7 @@ from ...emulator.gemm import gemm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from numpy.typing import NDArray
@@ -40,8 +41,16 @@ class RoundingDifference(TupleRecord):
     target: float
 
 
-def rounding_difference(source: Instruction, target: Instruction) -> RoundingDifference | None:
+def rounding_difference(
+    source: Instruction,
+    target: Instruction,
+    source_fields: Mapping[str, Any] = {},
+    target_fields: Mapping[str, Any] = {},
+) -> RoundingDifference | None:
     """The simplest dot product found on which two instructions differ; None if none was.
+
+    Args:
+        source, target: the instructions. source_fields, target_fields: that choose their formats.
 
     Raises:
         Error: the products are sparse or scaled, too long, or cannot be chained.
@@ -54,7 +63,8 @@ def rounding_difference(source: Instruction, target: Instruction) -> RoundingDif
     >>> found.source != found.target
     True
     """
-    if any(not inst.format(name).is_float for inst in (source, target) for name in "ABD"):
+    sides = (source, source_fields), (target, target_fields)
+    if any(not inst.format(name, fields).is_float for inst, fields in sides for name in "ABD"):
         return None  # sums of integers are exact
     k = lcm(source.k, target.k)
     if k > LONGEST or source.scaled or source.sparse:
@@ -62,9 +72,9 @@ def rounding_difference(source: Instruction, target: Instruction) -> RoundingDif
         raise Error(f"inputs are tried for dense dot products of up to {LONGEST}; this one is {what}")
     generator = np.random.default_rng(0)
     for used in [count for count in (1, 2, 3, 4, 6, 8) if count <= k]:
-        a, c = _candidates(generator, used, k, source, target)
+        a, c = _candidates(generator, used, k, [[inst.format(name, fields) for name in "AC"] for inst, fields in sides])
         b = np.ones((k, 1))
-        found = [np.asarray(gemm(a, b, c, None, inst), np.float64)[:, 0] for inst in (source, target)]
+        found = [np.asarray(gemm(a, b, c, None, inst, **fields), np.float64)[:, 0] for inst, fields in sides]
         differ = np.isfinite(found[0]) & np.isfinite(found[1]) & (found[0] != found[1])
         if differ.any():
             size = np.abs(np.log2(np.where(a == 0, 1, np.abs(a)))).sum(axis=1)
@@ -75,17 +85,15 @@ def rounding_difference(source: Instruction, target: Instruction) -> RoundingDif
     return None
 
 
-def _candidates(
-    generator: np.random.Generator, used: int, k: int, source: Instruction, target: Instruction
-) -> tuple[Array, Array]:
-    """Rows of A of which the first `used` are not zero, and C."""
-    forms = [inst.format("A") for inst in (source, target)]
+def _candidates(generator: np.random.Generator, used: int, k: int, sides: list[list[Format]]) -> tuple[Array, Array]:
+    """Rows of A of which the first `used` are not zero, and C; sides: the formats of A and C of both."""
+    forms = [a for a, _ in sides]
     low, high = max([_least(form) for form in forms]), min([_most(form) for form in forms])
     a = np.zeros((TRIES, k))
     odd = generator.choice([1.0, 1.5], (TRIES, used)) if min([form.mantissa for form in forms]) else 1.0
     sign = generator.choice([-1.0, 1.0], (TRIES, used))
     a[:, :used] = sign * odd * 2.0 ** generator.integers(low, high + 1, (TRIES, used))
-    fraction = min([inst.format("C").mantissa for inst in (source, target)])
+    fraction = min([c.mantissa for _, c in sides])
     c = generator.choice([0.0, 1.0, -1.0], (TRIES, 1)) * 2.0 ** generator.integers(-8, 9, (TRIES, 1))
     c = np.where(generator.random((TRIES, 1)) < 0.5, c, c * (1 + 2.0**-fraction))
     return a, c

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from math import lcm, log2
+from typing import NamedTuple
 
 from ...arithmetic.numerics import kind
 from ...base.checks import arguments_checked, number
@@ -16,7 +17,7 @@ from ...base.records import Record, TupleRecord, json_keys
 from ...catalog import architectures, entry, known_name
 from ...chaining import chain
 from ...families.tensor_memory import types_of
-from ...formats import FORMATS
+from ...formats import CHOICES, FORMATS, SHORT_NAMES
 from ...model.tensor_memory import TensorMemoryInstruction
 from ...throughput import duration
 from .arithmetic import Arithmetic, PartChange, aligned, held_text, lanes_of, side_by_side, size_text
@@ -25,6 +26,7 @@ from .movement import Movement, Mover, fragment_loads, purposes
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from ...catalog import Entry
     from ...formats import Format
@@ -52,7 +54,7 @@ class FormatChange(TupleRecord):
 
 @json_keys(
     "architecture=instruction.arch", "instruction=instruction.name", "m=instruction.m", "n=instruction.n",
-    "k=instruction.k", "blocks=instruction.blocks", "lanes",
+    "k=instruction.k", "blocks=instruction.blocks", "modifiers: fields that choose its formats", "lanes",
     "tile: M, N and K that both fill", "source_count: of the first instruction for the tile",
     "count=target_count: of this one",
     "registers: of each lane for the tile, by operand; null where it is not in registers", "formats",
@@ -60,11 +62,13 @@ class FormatChange(TupleRecord):
 class Equivalent(TupleRecord):
     """An instruction in place of another.
 
+    modifiers: the fields that choose its formats, the nearest to those of the other; empty where its name says them.
     tile: M, N and K that whole numbers of both fill; source_count, target_count: how many of the first and of this do.
     source_registers, registers: of each lane, for the tile, by operand; None where it is not in registers.
     """
 
     instruction: Instruction
+    modifiers: Mapping[str, int]
     tile: tuple[int, int, int]
     source_count: int
     target_count: int
@@ -84,19 +88,22 @@ class Equivalent(TupleRecord):
 
 
 @json_keys(
-    "architecture=instruction.arch", "instruction=instruction.name", "target=architecture.name", "lanes", "nearest",
+    "architecture=instruction.arch", "instruction=instruction.name", "m=instruction.m", "n=instruction.n",
+    "k=instruction.k", "blocks=instruction.blocks", "modifiers", "target=architecture.name", "lanes", "nearest",
     "others", "feeding: of D into the next product", "**arithmetic", "loads", "movements",
 )  # fmt: skip
 class Equivalents(Record):
     """What an instruction becomes on another architecture.
 
     Attributes:
-        instruction: which. architecture: the other. nearest: what comes nearest. others: further ones, nearest first.
+        instruction: which. modifiers: the fields that choose its formats. architecture: the other.
+        nearest: what comes nearest. others: further ones, nearest first.
         feeding: what it takes to use D as A or B of the next product. arithmetic: how both round.
         loads: of fragments from shared memory, for the tile. movements: what else moves data there.
     """
 
     instruction: Instruction
+    modifiers: Mapping[str, int]
     architecture: Architecture
     nearest: Equivalent
     others: tuple[Equivalent, ...]
@@ -127,11 +134,14 @@ class Equivalents(Record):
 
 
 @arguments_checked
-def equivalents(instruction: Instruction, arch: str) -> Equivalents:
+def equivalents(instruction: Instruction, arch: str, **modifiers: int | str) -> Equivalents:
     """What an instruction becomes on another architecture.
 
     Args:
         instruction: one that multiplies matrices. arch: the other architecture, by any of its names.
+        modifiers: of the instruction: the fields that choose its formats (cbsz="fp4"); of tcgen05 m, n, a, b, d.
+
+    Of an instruction of the other architecture whose fields choose its formats, those are taken that come nearest.
 
     Raises:
         Error: it multiplies nothing, or the other architecture has none of this kind (sparse, scaled, integers, bits).
@@ -143,72 +153,103 @@ def equivalents(instruction: Instruction, arch: str) -> Equivalents:
     ('v_mfma_f32_16x16x16_bf16', (16, 16, 16), 2, 1)
     >>> [(one.what, one.source, one.target) for one in found.numerics][0]
     ('terms of one sum', '8 products and C', '8 products, then C')
+    >>> fp4 = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e4m3.f32"
+    >>> found = mmacalc.equivalents(mmacalc.instruction("sm_120a", fp4), "gfx950").nearest
+    >>> found.instruction.name, dict(found.modifiers)
+    ('v_mfma_f32_16x16x128_f8f6f4', {'cbsz': 4, 'blgp': 0})
     """
     if not instruction.flops:
         raise Error(f"{instruction.name} moves a matrix and multiplies none; give the instruction that uses it")
+    instruction, rest = instruction.split_parameters(modifiers)
+    given = instruction.resolved(rest)
+    instruction.check_modifiers(None, given)
+    source = Chosen(instruction, {field: given.get(field, 0) for field in instruction.choices} | given)
     other = entry(arch)
-    ranked = sorted(_candidates(instruction, other), key=lambda inst: distance(instruction, inst))
+    ranked = sorted(_candidates(source, other), key=lambda one: distance(*source, *one))
     if not ranked:
-        raise Error(_none(instruction, other))
-    nearest, *rest = ranked
-    shown = _of_each_kind(rest)
-    best = _equivalent(instruction, nearest)
-    others = tuple([_equivalent(instruction, inst) for inst in shown])
+        raise Error(_none(source, other))
+    nearest, *others = ranked
+    best = _equivalent(source, nearest)
+    shown = tuple([_equivalent(source, one) for one in _of_each_kind(others)])
     movements = purposes(instruction.architecture, other.architecture)
     return Equivalents(
-        instruction, other.architecture, best, others, _feeding(instruction, nearest),
-        Arithmetic(instruction, nearest), tuple(_loads(instruction, best)), movements,
+        *source, other.architecture, best, shown, _feeding(source, nearest),
+        Arithmetic(source.instruction, nearest.instruction, source.fields, nearest.fields),
+        tuple(_loads(source, best)), movements,
     )  # fmt: skip
 
 
-def _of_each_kind(ranked: list[Instruction]) -> list[Instruction]:
+class Chosen(NamedTuple):
+    """An instruction, and the fields that choose its formats."""
+
+    instruction: Instruction
+    fields: Mapping[str, int]
+
+    @property
+    def formats(self) -> tuple[Format, Format, Format]:
+        """Of A, B and D."""
+        a, b, d = [self.instruction.format(name, self.fields) for name in "ABD"]
+        return a, b, d
+
+
+def _of_each_kind(ranked: list[Chosen]) -> list[Chosen]:
     """The first `OTHERS` of each kind and format of A, of `MANY` at most."""
-    shown: list[Instruction] = []
+    shown: list[Chosen] = []
     counted: Counter[tuple[str, str]] = Counter()
-    for inst in ranked:
-        key = kind(inst), inst.formats["A"]
+    for one in ranked:
+        key = kind(one.instruction), one.instruction.formats["A"]
         counted[key] += 1
         if counted[key] <= OTHERS:
-            shown.append(inst)
+            shown.append(one)
     return shown[:MANY]
 
 
 # --- which there are, and how near ---
 
 
-def _candidates(source: Instruction, other: Entry) -> Iterator[Instruction]:
+def _candidates(source: Chosen, other: Entry) -> Iterator[Chosen]:
     """The instructions of the same kind: dense or sparse, with or without scales, of floats, integers or bits."""
     for inst in other.instructions():
-        if _alike(source, inst):
-            yield inst
+        if inst.flops and (one := _chosen(source, inst)) and _alike(source, one):
+            yield one
     for name in other.tensor_memory_names:
         inst = other.instruction(name)
-        if isinstance(inst, TensorMemoryInstruction) and inst.formats and inst.sparse == source.sparse:
+        if isinstance(inst, TensorMemoryInstruction) and inst.formats and inst.sparse == source.instruction.sparse:
             yield from _shaped(source, inst)
 
 
-def _alike(source: Instruction, inst: Instruction) -> bool:
+def _chosen(source: Chosen, inst: Instruction) -> Chosen:
+    """An instruction with the formats that come nearest, where fields choose them."""
+    wanted = dict(zip("AB", source.formats))
+    fields = {}
+    for field, operand in inst.choices.items():
+        offered = CHOICES[inst.formats[operand]]
+        far = [_far(operand, wanted[operand], FORMATS[name]) if operand in wanted else 0 for name in offered]
+        fields[field] = far.index(min(far))
+    return Chosen(inst, fields)
+
+
+def _alike(source: Chosen, one: Chosen) -> bool:
     return bool(
-        inst.flops
-        and inst.sparse == source.sparse
-        and inst.scaled == source.scaled
+        one.instruction.sparse == source.instruction.sparse
+        and one.instruction.scaled == source.instruction.scaled
         and all(
             _sort(mine) == _sort(theirs) and mine.bits <= 2 * theirs.bits
-            for mine, theirs in zip(_formats(source), _formats(inst))
+            for mine, theirs in zip(source.formats, one.formats)
         )
     )
 
 
-def _shaped(source: Instruction, inst: TensorMemoryInstruction) -> Iterator[Instruction]:
+def _shaped(source: Chosen, inst: TensorMemoryInstruction) -> Iterator[Chosen]:
     """An instruction of Tensor Memory with the types and N of the source, where it can have them; M is its least."""
-    a, b, d = [one.name for one in _formats(source)]
+    a, b, d = [one.name for one in source.formats]
     inputs, outputs = types_of(inst.kind)
     names = {FORMATS_OF_PTX.get(word, word): word for word in (*inputs, *outputs)}
     if not {a, b} <= {FORMATS_OF_PTX.get(word, word) for word in inputs} or names.get(d) not in outputs:
         return
-    for n in (source.n, 16, 32):
+    for n in (source.instruction.n, 16, 32):
         try:
-            yield inst.shaped(m=inst.m, n=n, a=names[a], b=names[b], d=names[d])
+            yield Chosen(inst.shaped(m=inst.m, n=n, a=names[a], b=names[b], d=names[d]), {})
         except Error:
             continue
         return
@@ -217,29 +258,27 @@ def _shaped(source: Instruction, inst: TensorMemoryInstruction) -> Iterator[Inst
 FORMATS_OF_PTX = {"s8": "i8", "s32": "i32"}
 
 
-def _formats(inst: Instruction) -> tuple[Format, Format, Format]:
-    return inst.format("A"), inst.format("B"), inst.format("D")
-
-
 def _sort(form: Format) -> str:
     """float, integer, or bits."""
     return "integer" if form.kind in ("signed", "unsigned", "either") else form.kind
 
 
-def distance(source: Instruction, inst: Instruction) -> tuple[float, float]:
+def distance(
+    source: Instruction, source_fields: Mapping[str, int], inst: Instruction, fields: Mapping[str, int]
+) -> tuple[float, float]:
     """How far one instruction is from another: by its formats, then by its shape and what else its name chooses.
+
+    Args:
+        source_fields, fields: that choose formats.
 
     >>> import mmacalc
     >>> mma = mmacalc.instruction("sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
     >>> names = ("v_mfma_f32_16x16x8_xf32", "v_mfma_f32_16x16x4_f32")
-    >>> [distance(mma, mmacalc.instruction("gfx942", name))[0] for name in names]
+    >>> [distance(mma, {}, mmacalc.instruction("gfx942", name), {})[0] for name in names]
     [0, 2.0]
     """
-    formats = [_change(name, mine, theirs) for name, mine, theirs in zip("ABD", _formats(source), _formats(inst))]
-    far = {"same": 0.0, "rescaled": 0.5, "wider": 1.0, "other": 8.0}
-    widths = [abs(mine.bits - theirs.bits) for mine, theirs in zip(_formats(source), _formats(inst))]
-    values = sum([0 if _equal(*pair) else far[one.kind] + width / 64
-                  for one, width, pair in zip(formats, widths, zip(_formats(source), _formats(inst)))])  # fmt: skip
+    pairs = zip("ABD", Chosen(source, source_fields).formats, Chosen(inst, fields).formats)
+    values = sum([_far(*pair) for pair in pairs])
     shape = sum([abs(log2(theirs / mine)) for mine, theirs in zip(_shape(source), _shape(inst))])
     words = sum([getattr(source, name) != getattr(inst, name) for name in ("bit_operation", "rounding", "block_size")])
     words += 2 * (inst.formats["C"] != inst.formats["D"] and source.formats["C"] == source.formats["D"])
@@ -249,6 +288,14 @@ def distance(source: Instruction, inst: Instruction) -> tuple[float, float]:
     opaque = 2 * (_has_fragments(inst) and not _has_fragments(source))
     other_name = 0.0625 * (inst.name != source.name)
     return values, other_name + shape + 4 * (inst.blocks != source.blocks) + 8 * words + order + opaque
+
+
+def _far(operand: str, source: Format, target: Format) -> float:
+    """How far a format is from another: 0 for equal fields, more where values are lost, and for other sizes."""
+    if _equal(source, target):
+        return 0
+    far = {"same": 0.0, "rescaled": 0.5, "wider": 1.0, "other": 8.0}
+    return far[_change(operand, source, target).kind] + abs(source.bits - target.bits) / 64
 
 
 def _has_fragments(inst: Instruction) -> bool:
@@ -266,14 +313,15 @@ def _shape(inst: Instruction) -> tuple[int, int, int]:
     return inst.m, inst.n, inst.k
 
 
-def _none(source: Instruction, other: Entry) -> str:
-    title, sorts = other.architecture.title, [_sort(one) for one in _formats(source)]
-    kinds = ["sparse"] * source.sparse + [f"with scales for {source.block_size} elements"] * source.scaled
+def _none(source: Chosen, other: Entry) -> str:
+    inst = source.instruction
+    title, sorts = other.architecture.title, [_sort(one) for one in source.formats]
+    kinds = ["sparse"] * inst.sparse + [f"with scales for {inst.block_size} elements"] * inst.scaled
     what = ", ".join([*kinds, f"{'bits' if sorts[0] == 'bits' else sorts[0] + 's'} -> {sorts[2]}s"])
-    have = dict.fromkeys([f"{a.name} -> {d.name}" for inst in other.instructions() if inst.flops
-                          for a, _, d in [_formats(inst)]])  # fmt: skip
+    have = dict.fromkeys([f"{a.name} -> {d.name}" for one in other.instructions() if one.flops
+                          for a, _, d in [_chosen(source, one).formats]])  # fmt: skip
     listed = ", ".join(list(have)[:12])
-    return f"{title} has nothing like {source.name} ({what}); it multiplies {listed or 'in Tensor Memory only'}"
+    return f"{title} has nothing like {inst.name} ({what}); it multiplies {listed or 'in Tensor Memory only'}"
 
 
 # --- formats: which values are lost ---
@@ -338,24 +386,26 @@ def _range(form: Format) -> tuple[int, int]:
 # --- counts and registers ---
 
 
-def _equivalent(source: Instruction, inst: Instruction) -> Equivalent:
-    m, n, k = (lcm(mine, theirs) for mine, theirs in zip(_shape(source), _shape(inst)))
-    tile, blocks = (m, n, k), lcm(source.blocks, inst.blocks)
-    counts = [blocks // one.blocks * (m // one.m) * (n // one.n) * (k // one.k) for one in (source, inst)]
+def _equivalent(source: Chosen, other: Chosen) -> Equivalent:
+    sides = source.instruction, other.instruction
+    m, n, k = (lcm(mine, theirs) for mine, theirs in zip(*map(_shape, sides)))
+    tile, blocks = (m, n, k), lcm(*[one.blocks for one in sides])
+    counts = [blocks // one.blocks * (m // one.m) * (n // one.n) * (k // one.k) for one in sides]
     changes = tuple([_change(name, mine, theirs)
-                     for name, mine, theirs in zip("ABD", _formats(source), _formats(inst))])  # fmt: skip
-    registers = [_registers(one, tile, blocks) for one in (source, inst)]
-    return Equivalent(inst, tile, counts[0], counts[1], changes, *registers)
+                     for name, mine, theirs in zip("ABD", source.formats, other.formats)])  # fmt: skip
+    registers = [_registers(one, tile, blocks) for one in (source, other)]
+    return Equivalent(*other, tile, counts[0], counts[1], changes, *registers)
 
 
 FRAGMENTS = {"A": ("m", "k"), "B": ("k", "n"), "D": ("m", "n")}
 
 
-def _registers(inst: Instruction, tile: tuple[int, int, int], blocks: int) -> dict[str, int | None]:
+def _registers(chosen: Chosen, tile: tuple[int, int, int], blocks: int) -> dict[str, int | None]:
     """The registers of each lane that hold a tile's operands; accumulators once, for any K."""
+    inst, fields = chosen
     own = dict(zip("mnk", tile))
     return {
-        name: inst.operand(name).registers * _times(inst, name, own) * blocks // inst.blocks
+        name: inst.operand(name, **fields).registers * _times(inst, name, own) * blocks // inst.blocks
         if name in inst.register_operands else inst.fragment_registers.get(name)
         for name in FRAGMENTS
     }  # fmt: skip
@@ -376,14 +426,14 @@ ORDERS = {
 }
 
 
-def _loads(source: Instruction, best: Equivalent) -> Iterator[Movement]:
+def _loads(source: Chosen, best: Equivalent) -> Iterator[Movement]:
     """The loads of A's and B's fragments, for the tile, in both orders."""
     tile = dict(zip("mnk", best.tile))
     for operand, orders in ORDERS.items():
         for order, words in orders:
             ld = max(64, tile["k"] if words[0] == "k" else tile[words[0]])
-            each = [fragment_loads(inst, operand, order, _times(inst, operand, tile), ld)
-                    for inst in (source, best.instruction)]  # fmt: skip
+            each = [fragment_loads(inst, operand, order, _times(inst, operand, tile), ld, fields)
+                    for inst, fields in (source, (best.instruction, best.modifiers))]  # fmt: skip
             yield Movement(f"{operand}, {words}", *each)
 
 
@@ -398,17 +448,17 @@ WAYS = {
 }
 
 
-def _feeding(source: Instruction, target: Instruction) -> tuple[PartChange, ...]:
+def _feeding(source: Chosen, target: Chosen) -> tuple[PartChange, ...]:
     return tuple(
-        [PartChange(f"D as {use} of the next", *[_fed(inst, use) for inst in (source, target)]) for use in "AB"]
+        [PartChange(f"D as {use} of the next", *[_fed(*one, use) for one in (source, target)]) for use in "AB"]
     )
 
 
-def _fed(inst: Instruction, use: str) -> str:
+def _fed(inst: Instruction, fields: Mapping[str, Any], use: str) -> str:
     if not {"D", use} <= set(inst.register_operands):
         return "not in registers"
     try:
-        found = chain(inst, inst, use=use).kind
+        found = chain(inst, inst, use=use, **fields).kind
     except Error:
         return "not described" if "chain" in inst.architecture.family.unsupported_topics else "no"
     return WAYS.get(found, found)
@@ -466,7 +516,8 @@ def text(answer: Equivalents) -> str:
 
 def _lines(answer: Equivalents) -> Iterator[str]:
     source, best = answer.instruction, answer.nearest
-    yield from aligned([(inst.arch, inst.name, size_text(inst)) for inst in (source, best.instruction)])
+    sides = (source, answer.modifiers), (best.instruction, best.modifiers)
+    yield from aligned([(inst.arch, inst.name, size_text(inst), fields_text(inst, fields)) for inst, fields in sides])
     yield ""
     tile = "x".join(map(str, best.tile))
     yield f"A tile of {tile} takes {best.source_count} of the first, or {best.target_count} of the second."
@@ -478,9 +529,6 @@ def _lines(answer: Equivalents) -> Iterator[str]:
             yield f"{change.operand}: a code of {change.source} is {times:g} times its value in {change.target}"
         if change.lost:
             yield f"{change.operand}: {change.target} lacks values of {change.source}: {change.lost}"
-        if change.kind != "same" and change.source in best.instruction.format_names(change.operand):
-            yield (f"{change.operand}: a field of {best.instruction.name} chooses {change.source}, too; its registers, "
-                   f"cycles and loads here are those of {change.target}")  # fmt: skip
     yield from answer.arithmetic.lines()
     yield from _moving("Loads of the tile's fragments from shared memory (LDS):", answer, answer.loads)
     yield from _moving("Beside the matrix unit:", answer, answer.movements)
@@ -492,11 +540,22 @@ def _lines(answer: Equivalents) -> Iterator[str]:
                 one.instruction.name,
                 size_text(one.instruction),
                 f"{one.target_count} for {one.source_count}",
-                _formats_text(one),
+                " ".join(filter(None, [_formats_text(one), fields_text(one.instruction, one.modifiers)])),
             )
             for one in answer.others
         ]
         yield from ("  " + line for line in aligned(rows))
+
+
+def fields_text(inst: Instruction, fields: Mapping[str, int]) -> str:
+    """The fields that choose formats, as -m takes them; "" where there are none.
+
+    >>> import mmacalc
+    >>> fields_text(mmacalc.instruction("gfx950", "v_mfma_f32_16x16x128_f8f6f4"), {"cbsz": 4, "blgp": 0})
+    'cbsz=fp4 blgp=fp8'
+    """
+    names = {field: inst.format(operand, fields).name for field, operand in inst.choices.items() if operand in "AB"}
+    return " ".join([f"{field}={SHORT_NAMES.get(name, name)}" for field, name in names.items()])
 
 
 def _formats_text(one: Equivalent) -> str:
@@ -513,15 +572,19 @@ def _table(answer: Equivalents) -> Iterator[str]:
                 ((change.source, best.source_registers), (change.target, best.registers))]  # fmt: skip
         rows.append((f"{change.operand}, each lane", held[0], held[1]))
     rows.append(
-        ("cycles of the tile", _cycles(source, best.source_count), _cycles(best.instruction, best.target_count))
+        (
+            "cycles of the tile",
+            _cycles(source, answer.modifiers, best.source_count),
+            _cycles(best.instruction, best.modifiers, best.target_count),
+        )
     )
     rows += [(one.what, one.source, one.target) for one in answer.feeding]
     rows += [(change.what, change.source, change.target) for change in answer.numerics]
     yield from side_by_side((source, best.instruction), rows)
 
 
-def _cycles(inst: Instruction, count: int) -> str:
-    cycles = duration(inst, {}, None)
+def _cycles(inst: Instruction, fields: Mapping[str, int], count: int) -> str:
+    cycles = duration(inst, fields, None)
     return f"{count} x {cycles}" if cycles else "not published"
 
 

@@ -17,6 +17,8 @@ from ...memory_access.answer import memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ...model import Architecture, Instruction
 
 __all__ = ["Mover", "Purpose", "fragment_loads", "movers", "purposes"]
@@ -161,11 +163,14 @@ def _assembles(architecture: Architecture, line: str) -> bool:
     return True
 
 
-def fragment_loads(inst: Instruction, operand: str, order: str, times: int, ld: int) -> tuple[Mover, ...]:
+def fragment_loads(
+    inst: Instruction, operand: str, order: str, times: int, ld: int, fields: Mapping[str, int] = {}
+) -> tuple[Mover, ...]:
     """The loads from shared memory that fill an operand, `times` fragments of it.
 
     Args:
         order: "row" or "col": how the matrix lies. ld: elements from one row (column) to the next.
+        fields: that choose formats.
 
     >>> import mmacalc
     >>> mma = mmacalc.instruction("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
@@ -179,7 +184,7 @@ def fragment_loads(inst: Instruction, operand: str, order: str, times: int, ld: 
         return (Mover("none", 0, f"{operand} {where}"),)
     if "wgmma" in inst.features:
         return (Mover("none", 0, f"{operand} is read from shared memory, by a descriptor; or it is in registers"),)
-    held = inst.operand(operand)
+    held = inst.operand(operand, **fields)
     try:
         found = memory(held, order, ld)
         names = [load.name for load in found.matrix_loads] or [
