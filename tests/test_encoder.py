@@ -102,6 +102,20 @@ def test_every_pattern_of_a_swizzle_has_llvms_masks():
         assert encode(line, target_of("gfx1100", 32, 22)).code == theirs, line
 
 
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100", "gfx1200", "gfx1250"])
+def test_scalar_loads_add_an_offset_to_a_register(target):
+    """On RDNA3 LLVM has other opcodes with an offset of 0 than with any other."""
+    size = "dwordx4" if target == "gfx942" else "b128"
+    lines = [
+        f"s_{name}_{size} s[8:11], {base}, {register}{offset}"
+        for name, base in (("load", "s[40:41]"), ("buffer_load", "s[40:43]"))
+        for register in ("s0", "m0") for offset in ("", " offset:0x4", " offset:0x7ffff")
+    ]  # fmt: skip
+    for line, theirs in zip(lines, assembled(lines, target)):
+        assert encode(line, target_of(target, FAMILY_OF[target][2], 22)).code == theirs, line
+        assert mmacalc.disassemble(theirs, target).strip() == line
+
+
 def disturbed(line, rng):
     """A text without commas, with blanks, with a word moved, with a modifier more, or with a comma too many."""
     kind = rng.randrange(5)

@@ -174,7 +174,7 @@ def _begin(name: str, field) -> list[int]:
         values = [16]
     elif field.name == "SRSRC" and field.width == 9:
         values = [40]
-    elif field.name == "OFFSET" and name == "smem":  # 0 is printed otherwise
+    elif field.name == "OFFSET" and name in ("smem", "smem:both"):  # 0 is printed otherwise
         values = [8]
     elif field.name == "VDST" and "vop3" not in name:
         values = [8, 0]
