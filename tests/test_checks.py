@@ -80,6 +80,10 @@ RIGHT = {  # for each function, arguments that it answers
     MFMA.operand("A").contents: {"register": 0, "lane": 3},
     mmacalc.equivalents: {"instruction": MFMA, "arch": "sm_80"},
     mmacalc.pack_int4: {"weights": np.zeros((64, 16), int)},
+    mmacalc.block_scaled_gemm: {
+        "a": SQUARE, "b": SQUARE, "scale_a": np.ones((16, 1), np.float32), "scale_b": np.ones((1, 1), np.float32),
+        "arch": "gfx942", "instruction": MFMA, "block_scales": "1x128,128x128",
+    },
     mmacalc.pack_scales: {"scales": np.zeros((128, 4), np.uint8), "blocks": 4},
     mmacalc.pack_sparse: {"instruction": mmacalc.instruction("sm_80", SPARSE), "matrix": np.zeros((16, 32))},
     mmacalc.waits: {"text": "v_mfma_f32_32x32x8_f16 a[0:15], v[2:3], v[4:5], a[0:15]", "arch": "gfx942"},
@@ -121,6 +125,7 @@ OTHERS = (
     mmacalc.transpose_loads,
     mmacalc.gemm,
     mmacalc.gemm_bits,
+    mmacalc.block_scaled_gemm,
     mmacalc.instruction_descriptor,
     CHAIN.apply,
 )  # whose a, first ... are no texts

@@ -40,6 +40,7 @@ from .chaining import feeds as feeds
 from .codegen.generate import generate as generate
 from .diagnosis.compare import Diagnosis as Diagnosis
 from .diagnosis.compare import diagnose as diagnose
+from .emulator.block_scales import block_scaled_gemm as block_scaled_gemm
 from .emulator.comparison import NumericsComparison as NumericsComparison
 from .emulator.comparison import compare_numerics as compare_numerics
 from .emulator.gemm import gemm as gemm

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from ..model import Instruction
 
 __all__ = [
-    "Epilogue", "NO_EPILOGUE", "Parameters", "c_format", "epilogue_of", "finishing", "output_format", "parameters",
+    "DIALECTS", "Epilogue", "NO_EPILOGUE", "Parameters", "c_format", "epilogue_of", "finishing", "output_format",
+    "parameters", "sums_format",
 ]  # fmt: skip
 
 SIDES = ("row", "column")
@@ -49,7 +50,8 @@ class Epilogue(TupleRecord):
 
     alpha, beta: whether the kernel takes them; bias: "row" (one for each row of D), "column", or ""; row_scale,
     column_scale: whether it takes one for each row of D, each column; activation: "relu", "gelu" (by tanh), "silu" or
-    ""; to: the format of D: "f32", "f16", "bf16", "fp8" or "bf8", "" for that of the sums.
+    ""; to: the format of D: "f32", "f16", "bf16", "fp8" or "bf8", "" for that of the sums. sums: their format where it
+    is not that of the instruction's D.
     """
 
     alpha: bool = False
@@ -59,6 +61,12 @@ class Epilogue(TupleRecord):
     column_scale: bool = False
     activation: str = ""
     to: str = ""
+    sums: str = ""
+
+    @property
+    def of_parts(self) -> Epilogue:
+        """That of parts of K, whose sums are stored as they are."""
+        return NO_EPILOGUE._replace(sums=self.sums, to=self.sums)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -131,10 +139,11 @@ def _nvidia_small(name: str) -> tuple[str, ...]:
 
 def _nvidia_function(name: str, parameter: str, opcode: str, operand: str) -> str:
     """A function of f32 around one PTX instruction."""
+    numbers = ", ".join(f"%{number}" for number in range(1 + operand.count('"(')))
     return f"""\
 static __device__ float {name}({parameter}) {{
     float found;
-    asm("{opcode} %0, %1;" : "=f"(found) : {operand});
+    asm("{opcode} {numbers};" : "=f"(found) : {operand});
     return found;
 }}
 """
@@ -145,6 +154,9 @@ DIALECTS = {
         {
             "power_of_2": "static __device__ float power_of_2(float x) { return __builtin_amdgcn_exp2f(x); }\n",
             "reciprocal": "static __device__ float reciprocal(float x) { return __builtin_amdgcn_rcpf(x); }\n",
+            "multiply_add": (
+                "static __device__ float multiply_add(float x, float y, float z) { return __builtin_fmaf(x, y, z); }\n"
+            ),
         },
         {
             "f32": "value", "i32": "(float)value", "f16": "(float)value",
@@ -161,6 +173,9 @@ DIALECTS = {
         {
             "power_of_2": _nvidia_function("power_of_2", "float x", 'ex2.approx.f32', '"f"(x)'),
             "reciprocal": _nvidia_function("reciprocal", "float x", "rcp.approx.f32", '"f"(x)'),
+            "multiply_add": _nvidia_function(
+                "multiply_add", "float x, float y, float z", "fma.rn.f32", '"f"(x), "f"(y), "f"(z)'
+            ),
             "f16_widened": _nvidia_function("f16_widened", "unsigned short x", "cvt.f32.f16", '"h"(x)'),
             "bf16_widened": _nvidia_function(
                 "bf16_widened", "unsigned short x", "mov.b32", '"r"((unsigned int)x << 16)'
@@ -176,11 +191,12 @@ DIALECTS = {
 }  # fmt: skip
 
 
-def epilogue_of(given: str | Epilogue | None, inst: Instruction) -> Epilogue:
+def epilogue_of(given: str | Epilogue | None, inst: Instruction, scaled: bool = False) -> Epilogue:
     """The epilogue that words say.
 
     Args:
         given: "alpha,beta,scale=row,scale=column,bias=column,relu,to=f16", or some of these; or the record.
+        scaled: whether the kernel itself makes the sums f32: those of integers, too (see `gemm_scales`).
 
     Raises:
         Error: a word that is none, or said twice; sums that f32 does not hold; a format that the target does not
@@ -192,8 +208,9 @@ def epilogue_of(given: str | Epilogue | None, inst: Instruction) -> Epilogue:
     >>> found.formula, found.to
     ('relu(alpha * A B + beta * C + bias of the column)', 'f16')
     """
+    own = "f32" if scaled and inst.format("D").name != "f32" else ""
     if given is None:
-        return NO_EPILOGUE
+        return NO_EPILOGUE._replace(sums=own, to=own)
     found = given if isinstance(given, Epilogue) else _read(given)
     for word in found.words:
         if word not in WORDS:
@@ -208,7 +225,7 @@ def epilogue_of(given: str | Epilogue | None, inst: Instruction) -> Epilogue:
     needed = dialect.needs.get(to)
     if needed and needed not in entry(inst.arch).vector_instructions:
         raise Error(f"{inst.architecture.title} has no conversion of f32 to {to} ({needed}): use to=f32 or to=f16")
-    return found._replace(to=to)
+    return found._replace(to=to, sums=own)
 
 
 def _read(text: str) -> Epilogue:
@@ -227,6 +244,11 @@ def _read(text: str) -> Epilogue:
             raise Error(f"epilogue says {name} twice: '{values[name] or name}' and '{value or word}'; leave one out")
         values[name] = value or True
     return Epilogue(**values)
+
+
+def sums_format(inst: Instruction, epilogue: Epilogue) -> Format:
+    """The format of the sums that an epilogue takes."""
+    return FORMATS[epilogue.sums] if epilogue.sums else inst.format("D")
 
 
 def output_format(inst: Instruction, epilogue: Epilogue) -> Format:
@@ -267,7 +289,7 @@ def finishing(inst: Instruction, epilogue: Epilogue) -> Iterator[str]:
         return
     language = inst.architecture.family.language
     dialect, form = DIALECTS[language], output_format(inst, epilogue)
-    kinds = memory_type(inst.format("D").name, language), memory_type(form.name, language)
+    kinds = [memory_type(each.name, language) for each in (sums_format(inst, epilogue), form)]
     statements = [*_statements(inst, epilogue, dialect)]
     for name, lines in dialect.functions.items():
         if any(re.search(rf"\b{name}\(", line) for line in statements):
@@ -295,7 +317,7 @@ def _statements(inst: Instruction, epilogue: Epilogue, dialect: Dialect) -> Iter
         yield "// What is beyond D is not stored; it gets what the last row and column have."
         yield "row = row < M ? row : M - 1;"
         yield "column = column < N ? column : N - 1;"
-    yield f"float value = {widened(inst.format('D').name, 'sum')};"
+    yield f"float value = {widened(sums_format(inst, epilogue).name, 'sum')};"
     yield from (f"value *= {side}_scale[{side}];" for side in SIDES if getattr(epilogue, f"{side}_scale"))
     if epilogue.alpha:
         yield "value *= alpha;"

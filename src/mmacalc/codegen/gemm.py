@@ -21,6 +21,7 @@ from ..memory_access.swizzles import Swizzle
 from ..memory_access.transpose_loads import loads_for
 from .epilogue import NO_EPILOGUE, output_format
 from .fragments import fragment, linear_sum, runs, total
+from .gemm_scales import checked_scales
 from .gemm_slices import name_ending
 from .source import extents, memory_type
 from .staging import Side
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from ..memory_access.transpose_loads import LoadStep
     from ..model import Instruction, Operand
+    from ..model.block_scales import BlockScales
     from .epilogue import Epilogue
     from .fragments import Fragment
 
@@ -87,7 +89,8 @@ class Plan(TupleRecord):
     so that a lane's elements of D are neighbours in memory; waves_m, waves_n: of a workgroup; tiles_m, tiles_n: of the
     instruction in one wave; kpack:
     the instructions whose k a lane reads at once; steps: how often it does so for each stage; buffers: in LDS;
-    split: the parts of K, each a workgroup's; batches: how many the launch line has, None for a kernel of one product.
+    split: the parts of K, each a workgroup's; batches: how many the launch line has, None for a kernel of one product;
+    scales: those along K.
     """
 
     instruction: Instruction
@@ -108,6 +111,7 @@ class Plan(TupleRecord):
     epilogue: Epilogue = NO_EPILOGUE
     split: int = 1
     batches: int | None = None
+    scales: BlockScales | None = None
 
     @property
     def block_m(self) -> int:
@@ -191,13 +195,14 @@ def plan(
     order_b: str = "col",
     tile: Sequence[int] | str | None = None,
     stages: int | None = None,
+    scales: BlockScales | None = None,
     **modifiers: int | str,
 ) -> Plan:
     """The sizes of a GEMM kernel around an instruction.
 
     Args:
         tile: "MxNxK" or (M, N, K) of a workgroup; stages: tiles of A and B that LDS holds, 1 or 2; by the target and
-            the instruction if left out.
+            the instruction if left out. scales: those along K, for which there are twice as many sums.
 
     Raises:
         Error: the instruction is sparse, has several blocks, elements that no access reaches, or no builtin;
@@ -222,7 +227,7 @@ def plan(
     default = (TILE, TILE, least * max(1, row_bytes * 8 // (least * bits)))
     m, n, k = extents(default if tile is None else tile, 3, "tile is MxNxK, such as 128x128x32")
     wanted = m, n, k
-    waves = _waves(inst, size, wanted)
+    waves = _waves(inst, size, wanted, 2 if scales else 1)
     unit = waves[0] * inst.m, waves[1] * inst.n, least
     if any(value % each or value < each for value, each in zip(wanted, unit)):
         raise Error(
@@ -240,13 +245,17 @@ def plan(
     used = a.tile.bytes + b.tile.bytes
     buffers = _buffers(inst, used, stages)
     tiles = m // unit[0], n // unit[1]
-    return Plan(inst, size, fields, swapped, *waves, *tiles, kpack, depth // least, buffers, a, b, a_turn, b_turn)
+    found = Plan(inst, size, fields, swapped, *waves, *tiles, kpack, depth // least, buffers, a, b, a_turn, b_turn)
+    return checked_scales(found, scales)
 
 
-def _waves(inst: Instruction, wave: int, tile: tuple[int, int, int]) -> tuple[int, int]:
+def _waves(inst: Instruction, wave: int, tile: tuple[int, int, int], sums: int) -> tuple[int, int]:
     """The waves of a workgroup: two by two, or twice as many where their sums would take most registers.
 
     On RDNA3, where both halves of a wave hold all of A and B, twice as many from the start.
+
+    Args:
+        sums: for each element of D.
     """
     m, n, _ = tile
     target = inst.architecture.targets[0]
@@ -254,7 +263,7 @@ def _waves(inst: Instruction, wave: int, tile: tuple[int, int, int]) -> tuple[in
     have = next((count for name, count in REGISTERS.items() if target.startswith(name)), FEWEST_REGISTERS)
     while waves_m * waves_n < MOST_WAVES:
         tiles = max(1, m // (waves_m * inst.m)) * max(1, n // (waves_n * inst.n))
-        if tiles * inst.operand("D", wave).registers <= have // 2:
+        if tiles * inst.operand("D", wave).registers * sums <= have // 2:
             break
         waves_m, waves_n = (2 * waves_m, waves_n) if m // waves_m >= n // waves_n else (waves_m, 2 * waves_n)
     return waves_m, waves_n

@@ -17,11 +17,11 @@ from ..memory_access.swizzles import MODES
 from . import gemm_weights
 from .epilogue import finishing, output_format
 from .fragments import fragment, runs, total
+from .gemm_scales import Sums, checked_scales, declarations, end_of_stage, function
 from .gemm_slices import reduction, tile_plan
 from .gemm_staging import (
     CudaPlan,
     accumulator,
-    arguments,
     block_order,
     element_of,
     ended,
@@ -34,6 +34,7 @@ from .gemm_staging import (
     place_of_block,
     registers_of,
     staging,
+    tile_arguments,
 )
 from .ldmatrix import matrices
 from .ptx import SYNCHRONIZE, braced, operand_texts, operands
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..model import Instruction
+    from ..model.block_scales import BlockScales
     from .fragments import Fragment
     from .ldmatrix import Matrices
 
@@ -57,11 +59,19 @@ DEPTH_BYTES = 64  # of k in one stage, at least
 LEAST_BITS = 4  # of an element
 
 
-def plan(inst: Instruction, order_a: str, order_b: str, stages: int | None = None, weights: bool = False) -> CudaPlan:
+def plan(
+    inst: Instruction,
+    order_a: str,
+    order_b: str,
+    stages: int | None = None,
+    weights: bool = False,
+    scales: BlockScales | None = None,
+) -> CudaPlan:
     """The sizes of a GEMM kernel around an mma.sync.
 
     Args:
-        weights: whether B has 4 bits, see `gemm_weights`.
+        weights: whether B has 4 bits, see `gemm_weights`. scales: those along K, for which there are two sums of each
+            element.
 
     Raises:
         Error: the instruction is sparse, scaled, has several blocks, or elements below 8 bits.
@@ -75,7 +85,7 @@ def plan(inst: Instruction, order_a: str, order_b: str, stages: int | None = Non
     steps = max(1, DEPTH_BYTES * 8 // (inst.k * bits))
     if inst.sparse:
         steps = max(steps, selectors(inst))
-    sums = WARP_M // inst.m * (WARP_N // inst.n) * inst.operand("D").registers
+    sums = WARP_M // inst.m * (WARP_N // inst.n) * inst.operand("D").registers * (2 if scales else 1)
     tiles_m, tiles_n = WARP_M // inst.m, WARP_N // (2 if sums > MOST_SUMS else 1) // inst.n
     extents = {"A": (WARPS * tiles_m * inst.m, order_a == "row"), "B": (WARPS * tiles_n * inst.n, order_b == "col")}
     shares = max(1, 8 // bits)  # elements of a byte
@@ -85,7 +95,7 @@ def plan(inst: Instruction, order_a: str, order_b: str, stages: int | None = Non
     )
     if weights:
         b = gemm_weights.side(inst, b.extent, steps * inst.k, order_b)
-    return CudaPlan(inst, tiles_m, tiles_n, steps, a, b, 1, weights=weights).with_stages(stages)
+    return checked_scales(CudaPlan(inst, tiles_m, tiles_n, steps, a, b, 1, weights=weights).with_stages(stages), scales)
 
 
 def _checked(inst: Instruction, order_a: str, order_b: str) -> int:
@@ -148,6 +158,7 @@ def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:
     each = tile_plan(found)
     lines = [*head(found), *_constants(found), *block_order(), *staging(found), *_products(found)]
     lines += gemm_weights.function(found.instruction) if found.weights else ()
+    lines += function(found)
     lines += [*finishing(found.instruction, each.epilogue), *_tile(each, a, b, d), *kernels(found)]
     return "\n".join([*lines, *reduction(found), *launch_line(found, sizes), ""])
 
@@ -238,7 +249,7 @@ def _matrices(inst: Instruction, side: Side) -> Matrices | None:
 def _tile(found: CudaPlan, a: Fragment, b: Fragment, d: Fragment) -> Iterator[str]:
     yield "// A block's tile of D."
     yield "template <bool aligned>"
-    yield f"static __device__ void tile({arguments(found)}) {{"
+    yield f"static __device__ void tile({tile_arguments(found)}) {{"
     yield from indented(_prologue(found, a, b, d))
     yield from indented(_loop(found, a, b))
     yield from indented(_epilogue(found, d))
@@ -293,6 +304,7 @@ def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
         yield from _fetching(found)
     if found.weights:
         yield from gemm_weights.prologue(found)
+    yield from declarations(found, _sums(found))
     yield from loop_head(found)
     yield f"    {SYNCHRONIZE}  // and all warps have multiplied the one before, whose place is free"
     yield "    copy_stage(stage ? stage - 1 : STAGES - 1);"
@@ -318,9 +330,20 @@ def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
     yield "#pragma unroll"
     yield "            for (int j = 0; j < TILES_N; ++j) multiply(sum[i][j].word, a_part[i], b_part[j]);"
     yield "    }"
+    yield from (f"    {line}" for line in end_of_stage(found))
     yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"
     yield "}"
     yield ""
+
+
+def _sums(found: CudaPlan) -> Sums:
+    """Where a lane's sums are."""
+    inst = found.instruction
+    return Sums(
+        fragment(inst.operand("D")), ("row", "column"), ("first_m", "first_n"), ("warp_m", "warp_n"),
+        (found.block_m, found.block_n), (inst.m, inst.n), (found.tiles_m, found.tiles_n), ("TILES_M", "TILES_N"),
+        "[i][j]",
+    )  # fmt: skip
 
 
 def _weighted(found: CudaPlan, a: Fragment) -> Iterator[str]:
@@ -478,7 +501,7 @@ def _epilogue(found: CudaPlan, d: Fragment) -> Iterator[str]:
     """The stores: pairs of neighbours where D is aligned."""
     inst = found.instruction
     row, column = d.first("row", "d"), d.first("column", "d")
-    output, stored = output_of(found), found.stored
+    output, stored, sums = output_of(found), found.stored, "total" if found.scales else "sum"
     firsts = [run.first for run in runs(d, "row")] if stored > 1 else list(d.items)
     yield f"const unsigned char rows[] = {{{', '.join(str(item.row) for item in firsts)}}};  // of a lane's elements"
     yield f"const unsigned char columns[] = {{{', '.join(str(item.column) for item in firsts)}}};"
@@ -497,7 +520,7 @@ def _epilogue(found: CudaPlan, d: Fragment) -> Iterator[str]:
     yield f"            const int column = first_n + warp_n + j * {inst.n} + {column} + columns[n];"
     yield f"            {output} *to = D + (long long)row * ldd + column;"
     if stored > 1:
-        yield from (f"            {line}" for line in ends(found, f"sum[i][j].each[n * {stored}]", stored))
+        yield from (f"            {line}" for line in ends(found, f"{sums}[i][j].each[n * {stored}]", stored))
         yield "            if (aligned) {"
         yield "                if (row < M && column < N) *(neighbours *)to = *(const neighbours *)from;"
         yield "            } else {"
@@ -506,6 +529,6 @@ def _epilogue(found: CudaPlan, d: Fragment) -> Iterator[str]:
         yield "                    if (row < M && column + e < N) to[e] = from[e];"
         yield "            }"
     else:
-        element = ended(found, "sum[i][j].each[n]", "column")
+        element = ended(found, f"{sums}[i][j].each[n]", "column")
         yield f"            if (row < M && column < N) *to = {element};"
     yield "        }"

@@ -7,9 +7,19 @@ rows begin at multiples of 16 bytes, one for all others, which moves element by 
 
 from __future__ import annotations
 
-from .epilogue import finishing, output_format, parameters
+from .epilogue import finishing, output_format, parameters, sums_format
 from .fragments import fragment, runs, total
 from .gemm import SCALED_K, VECTOR, pieces
+from .gemm_scales import (
+    Sums,
+    declarations,
+    declared,
+    end_of_stage,
+    function,
+    passed,
+    stride_declared,
+    stride_passed,
+)
 from .gemm_slices import is_sliced, notes, reduction, sliced_kernel, sliced_launch, tile_plan
 from .hip import ARGUMENTS, FIELDS, HEADER, reached
 from .source import indented, memory_type
@@ -96,7 +106,8 @@ def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield HEADER
     for side in (found.a, found.b):
         yield f"typedef {side.element} {side.name.lower()}_element;"
-    accumulated = f" typedef {memory_type(inst.format('D').name, 'hip')} accumulated;" if found.epilogue.words else ""
+    sums = memory_type(sums_format(inst, found.epilogue).name, "hip")
+    accumulated = f" typedef {sums} accumulated;" if found.epilogue.words else ""
     yield f"typedef {_output(found)} output;{accumulated}"
     arguments = dict(zip(builtin.arg_names, builtin.arg_types))
     values = {"a_value": arguments[_argument(found, "A")], "b_value": arguments[_argument(found, "B")]}
@@ -151,7 +162,18 @@ def _helpers(found: Plan) -> Iterator[str]:
     for size in sorted({side.bits // 8 for side, turn in _sides(found) if turn and side.bits < 32}):
         yield from TURNED[size]
         yield ""
+    yield from function(found)
     yield from finishing(found.instruction, found.epilogue)
+
+
+def _sums(found: Plan) -> Sums:
+    """Where a lane's sums are."""
+    d = fragment(found.instruction.operand("D", found.wave))
+    axes = ("column", "row") if found.swapped else ("row", "column")
+    return Sums(
+        d, axes, ("first_m", "first_n"), ("wave_m", "wave_n"), (found.block_m, found.block_n),
+        (found.tile("A"), found.tile("B")), (found.tiles_m, found.tiles_n), ("TILES_M", "TILES_N"), "[i][j]",
+    )  # fmt: skip
 
 
 def _sides(found: Plan) -> tuple[tuple[Side, Turn | None], ...]:
@@ -242,7 +264,7 @@ def _parameters(found: Plan) -> str:
     d = "output *D" if found.epilogue.beta else "output *__restrict__ D"  # C may be D
     return (
         f"const a_element *__restrict__ A, const b_element *__restrict__ B, {d},\n"
-        f"    {scales * found.instruction.scaled}int M, int N, int K, int lda, int ldb, int ldd"
+        f"    {scales * found.instruction.scaled}{declared(found)}int M, int N, int K, int lda, int ldb, int ldd"
         f"{parameters(found.instruction, found.epilogue).declared}"
     )
 
@@ -250,7 +272,7 @@ def _parameters(found: Plan) -> str:
 def _tile(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield "// A workgroup's tile of D."
     yield "template <bool aligned>"
-    yield f"static __device__ void tile({_parameters(found)}) {{"
+    yield f"static __device__ void tile({_parameters(found)}{stride_declared(found)}) {{"
     yield from indented(_prologue(found))
     for side, turn in _sides(found):
         yield from indented(_places(found, side, turn))
@@ -259,6 +281,7 @@ def _tile(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield from indented(_fetching(found))
     yield from indented(_storing(found))
     yield from indented(_multiplying(found, builtin))
+    yield from indented(declarations(found, _sums(found)))
     yield from indented(_loop(found))
     yield from indented(_epilogue(found))
     yield "}"
@@ -549,6 +572,7 @@ def _loop(found: Plan) -> Iterator[str]:
         yield "    synchronize();"
         yield "    fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
         yield "    multiply_stage();"
+        yield from (f"    {line}" for line in end_of_stage(found))
         yield "    synchronize();  // before LDS is written again"
         yield "}"
     else:
@@ -557,6 +581,7 @@ def _loop(found: Plan) -> Iterator[str]:
         yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
         yield "    fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
         yield "    multiply_stage(buffer);"
+        yield from (f"    {line}" for line in end_of_stage(found))
         yield "    store_stage(buffer ^ 1);"
         yield "    synchronize();"
         yield "};"
@@ -590,7 +615,8 @@ def _epilogue(found: Plan) -> Iterator[str]:
     yield from unroll
     yield "    for (int j = 0; j < TILES_N; ++j) {"
     kind = "accumulated" if ended else "output"
-    yield f"        const union {{ result all; {kind} each[{slots}]; }} found = {{sum[i][j]}};"
+    all_of, sums = ("totals", "total") if found.scales else ("result", "sum")
+    yield f"        const union {{ {all_of} all; {kind} each[{slots}]; }} found = {{{sums}[i][j]}};"
     yield from unroll
     yield f"        for (int n = 0; n < {len(firsts)}; ++n) {{"
     yield f"            const int row = wave_m + i * {found.tile('A')} + {d.first(m, 'd')} + d_rows[n];"
@@ -656,7 +682,8 @@ def _kernels(found: Plan) -> Iterator[str]:
             yield ""
             continue
         yield f"void {name}({_parameters(found)}) {{"
-        yield f"    tile<{aligned}>(A, B, D, {'SA, SB, ' * found.instruction.scaled}M, N, K, lda, ldb, ldd{more});"
+        scales = "SA, SB, " * found.instruction.scaled + passed(found)
+        yield f"    tile<{aligned}>(A, B, D, {scales}M, N, K, lda, ldb, ldd{more}{stride_passed(found)});"
         yield "}"
         yield ""
 
@@ -669,7 +696,7 @@ def _launch(found: Plan, sizes: tuple[int, int, int]) -> Iterator[str]:
         yield from sliced_launch(found, sizes, name, (lda, ldb))
         return
     yield f"// hipLaunchKernelGGL({name}, dim3({found.blocks(m, n)}), dim3({found.threads}), 0, stream,"
-    scales = "SA, SB, " * found.instruction.scaled
+    scales = "SA, SB, " * found.instruction.scaled + passed(found)
     more = parameters(found.instruction, found.epilogue).passed
     yield (
         f"//                    A, B, D, {scales}{m}, {n}, {k}, {lda}, {ldb}, {n}{more});"

@@ -8,7 +8,9 @@ every time, and does the epilogue. The plans of both vendors' kernels have what 
 from __future__ import annotations
 
 from ..base.errors import Error
-from .epilogue import NO_EPILOGUE, finishing, output_format, parameters
+from .epilogue import finishing, output_format, parameters
+from .gemm_scales import blocks, declared, passed, stride_passed, suffix
+from .gemm_scales import notes as scale_notes
 from .source import memory_type
 
 TYPE_CHECKING = False
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TypeVar
 
+    from .epilogue import Epilogue
     from .gemm import Plan
     from .gemm_staging import CudaPlan
     from .staging import Side
@@ -67,13 +70,17 @@ def is_sliced(found: Plan | CudaPlan) -> bool:
 
 def tile_plan(found: Sliced) -> Sliced:
     """The plan of a tile: of a part of K it stores sums, and the epilogue is of those of all parts."""
-    return found._replace(epilogue=NO_EPILOGUE) if found.split > 1 else found
+    return found._replace(epilogue=_tile_epilogue(found))
+
+
+def _tile_epilogue(found: Plan | CudaPlan) -> Epilogue:
+    return found.epilogue.of_parts if found.split > 1 else found.epilogue
 
 
 def name_ending(found: Plan | CudaPlan) -> str:
     """The end of a kernel's name: its epilogue, where the kernel does it itself, and its slices."""
     split = f"_split{found.split}" if found.split > 1 else found.epilogue.suffix
-    return split + "_batched" * bool(found.batches)
+    return suffix(found) + split + "_batched" * bool(found.batches)
 
 
 def _language(found: Plan | CudaPlan) -> str:
@@ -97,6 +104,7 @@ def _named(found: Plan | CudaPlan, name: str) -> str:
 
 def notes(found: Plan | CudaPlan) -> Iterator[str]:
     """What the head of the source says."""
+    yield from scale_notes(found)
     if found.batches:
         yield "// Batches are a_batch, b_batch, d_batch elements apart, aligned where lda, ldb, ldd have to be;"
         yield "// the third dimension of the grid is their number."
@@ -130,24 +138,25 @@ def sliced_kernel(found: Plan | CudaPlan, name: str, aligned: str) -> Iterator[s
     if found.split == 1:
         c = ("c",) if found.epilogue.beta else ()
         d = f"{output} *D" if found.epilogue.beta else f"{output} *__restrict__ D"  # C may be D
-        given += f", {d},\n    int M, int N, int K, int lda, int ldb, int ldd"
+        given += f", {d},\n    {declared(found)}int M, int N, int K, int lda, int ldb, int ldd"
         yield _named(found, name)
         more = parameters(found.instruction, found.epilogue).declared
         yield f"    {given}{more}{_declared(found, ('a', 'b', 'd', *c))}) {{"
         yield from _batch(found)
         more = parameters(found.instruction, found.epilogue).passed.replace(" C,", " C + batch * c_batch,")
         yield f"    tile<{aligned}>(A{a}, B{b}, D + batch * d_batch,"
-        yield f"        M, N, K, lda, ldb, ldd{more});"
+        yield f"        {_scales(found)}M, N, K, lda, ldb, ldd{more}{stride_passed(found)});"
         yield "}"
         return
     yield _named(found, name)
     yield f"    {given}, {output} *__restrict__ sums,"
-    yield f"    int M, int N, int K, int lda, int ldb{_declared(found, ('a', 'b'))}) {{"
+    yield f"    {declared(found)}int M, int N, int K, int lda, int ldb{_declared(found, ('a', 'b'))}) {{"
     yield from _batch(found)
     yield from _number(found, "int", "part", "workgroup_id", "y")
     yield f"    enum {{ SPLIT = {found.split} }};"
-    yield "    const int stages = (K + BLOCK_K - 1) / BLOCK_K;"
-    yield "    const int depth = (stages + SPLIT - 1) / SPLIT * BLOCK_K;  // of a part"
+    unit = found.scales.depth if found.scales else "BLOCK_K"
+    yield f"    const int stages = (K + {unit} - 1) / {unit};"
+    yield f"    const int depth = (stages + SPLIT - 1) / SPLIT * {unit};  // of a part"
     yield "    const int first = part * (long long)depth < K ? part * depth : K;"
     starts = []
     for side in (found.a, found.b):
@@ -155,9 +164,21 @@ def sliced_kernel(found: Plan | CudaPlan, name: str, aligned: str) -> Iterator[s
         starts.append(f"{side.name}{_batched(found, side)} + {_elements(start, side.bits)}")
     yield f"    tile<{aligned}>({starts[0]}, {starts[1]},"
     place = f"sums + ({'batch * SPLIT + ' * bool(found.batches)}part) * (long long)M * N"
-    yield f"        {place}, M, N,"
-    yield "        K - first < depth ? K - first : depth, lda, ldb, N);"
+    yield f"        {place}, {_scales(found)}M, N,"
+    yield f"        K - first < depth ? K - first : depth, lda, ldb, N{stride_passed(found)});"
     yield "}"
+
+
+def _scales(found: Plan | CudaPlan) -> str:
+    """The scales of a batch and of a part of K: those of batches lie one behind the other."""
+    if found.scales is None:
+        return ""
+    part = [f"first / {found.scales.depth}"] * (found.split > 1)
+    starts = []
+    for extent, each in zip("MN", found.scales):
+        whole = f"batch * ({blocks(each, extent)}) * ({blocks(found.scales.depth, 'K')})"
+        starts.append(" + ".join([*[whole] * bool(found.batches), *part]))
+    return passed(found, (starts[0], starts[1]))
 
 
 def _batch(found: Plan | CudaPlan) -> Iterator[str]:
@@ -170,8 +191,7 @@ def _output(found: Plan | CudaPlan) -> str:
     if _language(found) == "hip":
         return "output"
     inst = found.instruction
-    form = inst.format("D") if found.split > 1 else output_format(inst, found.epilogue)
-    return memory_type(form.name, "cuda")
+    return memory_type(output_format(inst, _tile_epilogue(found)).name, "cuda")
 
 
 def reduction(found: Plan | CudaPlan) -> Iterator[str]:
@@ -222,11 +242,13 @@ def sliced_launch(
     def strides(names: str) -> str:
         return "".join(f", {({**apart, **c})[each]}" for each in names if each in {**apart, **c})
 
+    scales = passed(found)
     yield _launched(found, name, grid, found.threads)
     if found.split == 1:
-        yield f"//     A, B, D, {m}, {n}, {k}, {lda}, {ldb}, {n}{more}{strides('abdc')});"
+        yield f"//     A, B, D, {scales}{m}, {n}, {k}, {lda}, {ldb}, {n}{more}{strides('abdc')});"
         return
-    yield f"//     A, B, sums, {m}, {n}, {k}, {lda}, {ldb}{strides('ab')});  // A, B, sums, M, N, K, lda, ldb"
+    given = f"A, B, sums, {scales}"
+    yield f"//     {given}{m}, {n}, {k}, {lda}, {ldb}{strides('ab')});  // {given}M, N, K, lda, ldb"
     blocks = -(-m * n // REDUCING)
     yield _launched(found, found.reduce_name, f"dim3({blocks}, 1, {batches})", REDUCING)
     yield f"//     sums, D, {m}, {n}, {n}{more}{strides('dc')});  // sums, D, M, N, ldd"

@@ -9,6 +9,7 @@ from ..base.errors import Error
 from ..base.records import TupleRecord
 from .epilogue import NO_EPILOGUE, output_format, parameters
 from .fragments import fragment, runs
+from .gemm_scales import INPUTS, stride_declared, stride_passed
 from .gemm_slices import is_sliced, name_ending, notes, sliced_kernel, sliced_launch
 from .ptx import HEADER, SHARED_ADDRESS
 from .source import IN_BYTES, in_bytes, kernel_name, memory_type
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..model import Instruction
+    from ..model.block_scales import BlockScales
     from .epilogue import Epilogue
     from .gemm_tcgen05 import TensorMemoryPlan
     from .gemm_tma import TmaPlan
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COPY_ASYNC", "FIRST_ASYNC", "STATIC_BYTES", "THREADS", "VECTOR", "CudaPlan", "accumulator", "arguments",
     "block_order", "element_of", "ended", "ends", "head", "kernels", "launch_line", "loop_head", "output_of",
-    "place_of_block", "registers_of", "staging", "target_number",
+    "place_of_block", "registers_of", "staging", "target_number", "tile_arguments",
 ]  # fmt: skip
 
 VECTOR = 16  # bytes of a thread's access
@@ -52,6 +54,7 @@ class CudaPlan(TupleRecord):
     weights: bool = False  # whether B has 4 bits, which the kernel makes 16
     split: int = 1  # the parts of K, and how many products the launch line has: see `gemm_slices`
     batches: int | None = None
+    scales: BlockScales | None = None  # those along K
 
     def with_stages(self, asked: int | None) -> CudaPlan:
         """The plan with a number of stages: as asked for, or three if they fit.
@@ -95,7 +98,7 @@ class CudaPlan(TupleRecord):
     @property
     def inputs(self) -> tuple[str, ...]:
         """What the kernels take behind D: metadata of a sparse A, or scales."""
-        scales = ("A_scales", "B_scales") if self.instruction.scaled else ()
+        scales = INPUTS if self.instruction.scaled or self.scales else ()
         return (*["metadata"] * self.instruction.sparse, *scales, *["B_scales"] * self.weights)
 
     @property
@@ -417,12 +420,17 @@ def accumulator(inst: Instruction) -> str:
 
 def arguments(found: CudaPlan) -> str:
     """The parameters of the kernels."""
-    kind = "short" if found.weights else "int"
-    more = "".join([f" const unsigned {kind} *{name}," for name in found.inputs])
+    kind = "float" if found.scales else "unsigned short" if found.weights else "unsigned int"
+    more = "".join([f" const {kind} *{name}," for name in found.inputs])
     return (
         f"const {found.a.element} *A, const {found.b.element} *B, {output_of(found)} *D,{more}\n"
         f"    int M, int N, int K, int lda, int ldb, int ldd{parameters(found.instruction, found.epilogue).declared}"
     )
+
+
+def tile_arguments(found: CudaPlan) -> str:
+    """The parameters of a block's tile."""
+    return arguments(found) + stride_declared(found)
 
 
 def target_number(inst: Instruction) -> int:
@@ -489,7 +497,7 @@ def kernels(found: CudaPlan, ways: tuple[str, ...] = ("true", "false")) -> Itera
         given = ", ".join(["A", "B", "D", *found.inputs])
         counts = ((side, found.packed(side)) for side in (found.a, found.b))
         leads = ", ".join([f"ld{side.name.lower()}" + (f" / {count}" if count > 1 else "") for side, count in counts])
-        yield f"    tile<{aligned}>({given}, M, N, K, {leads}, ldd{more});"
+        yield f"    tile<{aligned}>({given}, M, N, K, {leads}, ldd{more}{stride_passed(found)});"
         yield "}"
         yield ""
 

@@ -19,9 +19,12 @@ from ..families.shared_memory import SWIZZLES
 from . import gemm_wgmma
 from .epilogue import NO_EPILOGUE, finishing, parameters
 from .fragments import fragment
+from .gemm_scales import checked_depth, declarations, declared, end_of_stage, function, passed
+from .gemm_scales import stride as scale_stride
+from .gemm_slices import notes
 from .gemm_staging import CudaPlan, accumulator, block_order, kernels, output_of
 from .ptx import DESCRIPTOR, HEADER, SHARED_ADDRESS
-from .source import indented, kernel_name
+from .source import indented
 from .staging import Side
 from .tensor_copies import (
     ALIGNMENT,
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..model import Instruction
+    from ..model.block_scales import BlockScales
     from .epilogue import Epilogue
 
 __all__ = ["TmaPlan", "plan", "source"]
@@ -52,7 +56,7 @@ __all__ = ["TmaPlan", "plan", "source"]
 CONSUMERS = 2  # warpgroups that multiply
 WARPGROUP = 128
 STAGES = 4
-WIDEST_PAIR = 128  # columns up to which a warpgroup keeps two tiles of 64 rows in registers
+FIRST_ROW = "first_m + warpgroup * TILES * 64"  # of a warpgroup
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # of a thread: 128 x 40 + 256 x 232 fit into 65,536
 
 
@@ -86,7 +90,7 @@ class TmaPlan(TupleRecord):
     @property
     def name(self) -> str:
         """The name of the kernel; `_any` behind it is that of the other."""
-        return f"gemm_{kernel_name(self.instruction)}{self.epilogue.suffix}"
+        return self.other.name
 
     def blocks(self, m: int, n: int) -> int:
         """The blocks of a launch."""
@@ -97,8 +101,13 @@ class TmaPlan(TupleRecord):
         return not (lda % multiple(self.a) or ldb % multiple(self.b) or n % 2 or ldd % 2)
 
 
-def plan(inst: Instruction, order_a: str, order_b: str, stages: int | None = None) -> TmaPlan | None:
+def plan(
+    inst: Instruction, order_a: str, order_b: str, stages: int | None = None, scales: BlockScales | None = None
+) -> TmaPlan | None:
     """The sizes of a kernel around a wgmma; None where a matrix has to be turned over, which TMA does not do.
+
+    Args:
+        scales: those along K, for which there are twice as many sums.
 
     Raises:
         Error: as of `gemm_wgmma.plan`; stages that do not fit.
@@ -108,15 +117,16 @@ def plan(inst: Instruction, order_a: str, order_b: str, stages: int | None = Non
     >>> found.a.extent, found.b.extent, found.a.depth, found.stages
     (128, 256, 64, 4)
     """
-    other = gemm_wgmma.plan(inst, order_a, order_b)
+    other = gemm_wgmma.plan(inst, order_a, order_b, None, scales)
     if other.a.turned or other.b.turned:
         return None
-    tiles = 2 if inst.n <= WIDEST_PAIR else 1
+    tiles = gemm_wgmma.tiles_of(inst, scales)
     a = side(inst, "A", CONSUMERS * tiles * inst.m, order_a == "row")
     b = side(inst, "B", inst.n, order_b == "col")
     most = (SHARED_BYTES - ALIGNMENT) // (a.tile.bytes + b.tile.bytes)
     if stages is not None and not 2 <= stages <= most:
         raise Error(f"stages of {inst.name} are 2 to {most} (in {SHARED_BYTES} bytes); got {stages}")
+    checked_depth(other, a.depth)
     return TmaPlan(inst, tiles, a.depth // inst.k, a, b, stages or min(STAGES, most), other)
 
 
@@ -137,7 +147,8 @@ def source(found: TmaPlan, sizes: tuple[int, int, int]) -> str:
     """
     lines = [*_head(found), *_constants(found)]
     lines += [f"{TENSOR_MAP}\n{MBARRIERS}\n{ARRIVE}\n{COPY_BOX}\n{DESCRIPTOR_AT}", *block_order()]
-    lines += [*finishing(found.instruction, found.epilogue), *_kernel(found), *_other(found)]
+    lines += [*function(found.other), *finishing(found.instruction, found.other.epilogue)]
+    lines += [*_kernel(found), *_other(found)]
     return "\n".join([*lines, *_launch(found, sizes), ""])
 
 
@@ -148,6 +159,7 @@ def _head(found: TmaPlan) -> Iterator[str]:
     yield f"// {found.name} takes tensor maps of A and B: lda and"
     yield f"// ldb multiples of {128 // found.a.bits} elements, N and ldd even; {found.name}_any takes all others."
     yield from map_comments((found.a, found.b))
+    yield from notes(found.other)
     yield HEADER.replace("#endif\n", "#define __grid_constant__ __attribute__((grid_constant))\n#endif\n", 1)
     yield SHARED_ADDRESS.rstrip()
     yield ""
@@ -167,7 +179,7 @@ def _kernel(found: TmaPlan) -> Iterator[str]:
     yield 'extern "C" __global__ void __launch_bounds__(THREADS)'
     yield f"{found.name}("
     yield "    const __grid_constant__ tensor_map A, const __grid_constant__ tensor_map B,"
-    yield f"    {output_of(found)} *D, int M, int N, int K, int ldd{more}) {{"
+    yield f"    {output_of(found.other)} *D, {declared(found.other)}int M, int N, int K, int ldd{more}) {{"
     yield from indented(_prologue())
     yield from indented(_producer(found))
     yield from indented(_consumer(found))
@@ -224,6 +236,9 @@ def _consumer(found: TmaPlan) -> Iterator[str]:
     yield f"// D: {part.operand.pattern}"
     yield from part.variables("d")
     yield f"{accumulator(inst)} sum[TILES] = {{}};"
+    if found.other.scales:
+        yield f"const int scale_stride = {scale_stride(found.other)};"
+    yield from declarations(found.other, gemm_wgmma.sums_of(found.other, FIRST_ROW))
     yield "for (int k = 0, stage = 0, round = 0; k < K; k += BLOCK_K) {"
     yield "    wait(full_at + 8 * stage, round % 2);"
     tiles = _tile_bytes(found)
@@ -237,10 +252,11 @@ def _consumer(found: TmaPlan) -> Iterator[str]:
         yield f"    const unsigned long long {letter}_start = {start};  // {major}-major"
     lines = gemm_wgmma.products(found.other, (found.tiles, found.steps), partial(_offset, found))
     yield from (f"    {line}" for line in lines)
+    yield from (f"    {line}" for line in end_of_stage(found.other, found.a.depth))
     yield "    if (lane == 0) arrive(empty_at + 8 * stage);"
     yield "    if (++stage == STAGES) stage = 0, ++round;"
     yield "}"
-    yield from gemm_wgmma.stores(found.other, "first_m + warpgroup * TILES * 64", ("true",))
+    yield from gemm_wgmma.stores(found.other, FIRST_ROW, ("true",))
 
 
 def _tile_bytes(found: TmaPlan) -> int:
@@ -271,11 +287,12 @@ def _other(found: TmaPlan) -> Iterator[str]:
 def _launch(found: TmaPlan, sizes: tuple[int, int, int]) -> Iterator[str]:
     m, n, k = sizes
     lda, ldb = k if found.a.along_k else m, k if found.b.along_k else n
-    more = parameters(found.instruction, found.epilogue).passed
+    more, scales = parameters(found.instruction, found.epilogue).passed, passed(found.other)
     if found.aligned(lda, ldb, n, n):
         yield f"// cudaFuncSetAttribute({found.name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {found.shared});"
         yield f"// {found.name}<<<{found.blocks(m, n)}, {found.threads}, {found.shared}>>>("
-        yield f"//     A_map, B_map, D, {m}, {n}, {k}, {n}{more});  // the maps, D, M, N, K, ldd{more}"
+        yield f"//     A_map, B_map, D, {scales}{m}, {n}, {k}, {n}{more});  // the maps, D, {scales}M, N, K, ldd{more}"
     else:
         yield f"// {found.name}_any<<<{found.other.blocks(m, n)}, {found.other.threads}>>>("
-        yield f"//     A, B, D, {m}, {n}, {k}, {lda}, {ldb}, {n}{more});  // A, B, D, M, N, K, lda, ldb, ldd{more}"
+        given = f"A, B, D, {scales}"
+        yield f"//     {given}{m}, {n}, {k}, {lda}, {ldb}, {n}{more});  // {given}M, N, K, lda, ldb, ldd{more}"

@@ -16,12 +16,12 @@ from ..families.shared_memory import SWIZZLES, panel_offsets
 from ..memory_access.swizzles import MODES
 from .epilogue import finishing, output_format
 from .fragments import fragment
+from .gemm_scales import Sums, checked_scales, declarations, end_of_stage, function
 from .gemm_slices import reduction, tile_plan
 from .gemm_staging import (
     VECTOR,
     CudaPlan,
     accumulator,
-    arguments,
     block_order,
     element_of,
     ends,
@@ -33,6 +33,7 @@ from .gemm_staging import (
     place_of_block,
     registers_of,
     staging,
+    tile_arguments,
 )
 from .ptx import DESCRIPTOR, SYNCHRONIZE, braced, operands
 from .source import indented
@@ -44,18 +45,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ..model import Instruction
+    from ..model.block_scales import BlockScales
 
-__all__ = ["body", "plan", "products", "source", "stores"]
+__all__ = ["body", "plan", "products", "source", "stores", "sums_of", "tiles_of"]
 
 DEPTH_BYTES = 64  # of k in one stage: two buffers of the widest tiles fit into 48 KiB of static shared memory
 WIDEST_PAIR = 128  # columns up to which a warpgroup keeps two tiles of 64 rows in registers
 
 
-def plan(inst: Instruction, order_a: str, order_b: str, stages: int | None = None) -> CudaPlan:
+def plan(
+    inst: Instruction, order_a: str, order_b: str, stages: int | None = None, scales: BlockScales | None = None
+) -> CudaPlan:
     """The sizes of a GEMM kernel around a wgmma.
 
+    Args:
+        scales: those along K, for which there are twice as many sums.
+
     Raises:
-        Error: the instruction is sparse, has elements below 8 bits, or too few columns to be turned over.
+        Error: the instruction is sparse, has elements below 8 bits, or too few columns to be turned over, or too many
+            for two sums of each.
 
     >>> import mmacalc
     >>> found = plan(mmacalc.instruction("h100", "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"), "row", "col")
@@ -66,11 +74,26 @@ def plan(inst: Instruction, order_a: str, order_b: str, stages: int | None = Non
     if inst.sparse or bits < 8:
         raise Error(f"a GEMM is generated around dense wgmma with elements of whole bytes; not {inst.name}")
     depth = DEPTH_BYTES * 8 // bits
-    tiles = 2 if inst.n <= WIDEST_PAIR else 1
+    tiles = tiles_of(inst, scales)
     a = _side(inst, "A", tiles * inst.m, depth, order_a == "row")
     b = _side(inst, "B", inst.n, depth, order_b == "col")
     found = CudaPlan(inst, tiles, 1, depth // inst.k, a, b, 1)
-    return found.with_stages(stages)
+    return checked_scales(found.with_stages(stages), scales)
+
+
+def tiles_of(inst: Instruction, scales: BlockScales | None) -> int:
+    """How many tiles of 64 rows a warpgroup keeps in registers.
+
+    Raises:
+        Error: not even one, with sums and totals.
+    """
+    widest_pair = WIDEST_PAIR // (2 if scales else 1)
+    if scales and inst.n > 2 * widest_pair:
+        raise Error(
+            f"with block_scales a thread keeps two sums of each element, for which {inst.name} has too many columns: "
+            f"use one of at most {2 * widest_pair}"
+        )
+    return 2 if inst.n <= widest_pair else 1
 
 
 def _side(inst: Instruction, name: str, extent: int, depth: int, along_k: bool) -> Side:
@@ -93,7 +116,8 @@ def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:
         sizes: M, N and K of the launch line that is shown.
     """
     each = tile_plan(found)
-    lines = [*head(found), DESCRIPTOR, *block_order(), *finishing(found.instruction, each.epilogue), *body(each)]
+    lines = [*head(found), DESCRIPTOR, *block_order(), *function(found)]
+    lines += [*finishing(found.instruction, each.epilogue), *body(each)]
     return "\n".join([*lines, *kernels(found), *reduction(found), *launch_line(found, sizes), ""])
 
 
@@ -107,7 +131,7 @@ def body(found: CudaPlan) -> Iterator[str]:
 def _tile(found: CudaPlan) -> Iterator[str]:
     yield "// A block's tile of D."
     yield "template <bool aligned>"
-    yield f"static __device__ void tile({arguments(found)}) {{"
+    yield f"static __device__ void tile({tile_arguments(found)}) {{"
     yield from indented((*_prologue(found), *_loop(found), *stores(found)))
     yield "}"
     yield ""
@@ -127,6 +151,7 @@ def _prologue(found: CudaPlan) -> Iterator[str]:
     yield f"// D: {part.operand.pattern}"
     yield from part.variables("d")
     yield f"{accumulator(found.instruction)} sum[TILES] = {{}};"
+    yield from declarations(found, sums_of(found))
     yield ""
 
 
@@ -139,10 +164,23 @@ def _loop(found: CudaPlan) -> Iterator[str]:
     for side in (found.a, found.b):
         yield f"    const unsigned long long {side.name.lower()}_start = {_descriptor(side)};  // {_words(side)}"
     lines = products(found, (found.tiles_m, found.steps), partial(_offset, found))
-    yield from (f"    {line}" for line in lines)
+    yield from (f"    {line}" for line in (*lines, *end_of_stage(found)))
     yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"
     yield "}"
     yield ""
+
+
+def sums_of(found: CudaPlan, first: str = "first_m") -> Sums:
+    """Where a lane's sums are.
+
+    Args:
+        first: the first row of the warpgroup, as C text.
+    """
+    inst = found.instruction
+    return Sums(
+        fragment(inst.operand("D")), ("row", "column"), (first, "first_n"), ("", ""), (found.block_m, found.block_n),
+        (inst.m, inst.n), (found.tiles_m, 1), ("TILES", ""), "[i]",
+    )  # fmt: skip
 
 
 def _words(side: Side) -> str:
@@ -232,6 +270,7 @@ def stores(found: CudaPlan, first: str = "first_m", ways: tuple[str, ...] = ("tr
     inst = found.instruction
     d = fragment(inst.operand("D"))
     row, column, output = d.first("row", "d"), d.first("column", "d"), output_of(found)
+    sums = "total" if found.scales else "sum"
     # The items of a lane: c steps of eight columns, two rows eight apart, two neighbours (see D's pattern).
     yield f"struct __attribute__((aligned({2 * output_format(inst, found.epilogue).bits // 8}))) neighbours {{"
     yield f"    {output} element[2];"
@@ -243,7 +282,7 @@ def stores(found: CudaPlan, first: str = "first_m", ways: tuple[str, ...] = ("tr
     yield f"        const int row = {first} + tile * {inst.m} + {row} + n / 2 % 2 * 8;"
     yield f"        const int column = first_n + {column} + n / 4 * 8;"
     yield f"        {output} *to = D + (long long)row * ldd + column;"
-    yield from (f"        {line}" for line in ends(found, "sum[tile].each[n]", 2))
+    yield from (f"        {line}" for line in ends(found, f"{sums}[tile].each[n]", 2))
     pairs = "if (row < M && column < N) *(neighbours *)to = *(const neighbours *)from;"
     if ways == ("true",):
         yield f"        {pairs}"

@@ -12,6 +12,7 @@ from . import gemm as tiled
 from .attention import attention_plan, checked_instruction, cuda_attention_plan, problem_of
 from .epilogue import epilogue_of
 from .fragments import chosen_lanes, fragment, group_size
+from .gemm_scales import scales_asked
 from .gemm_slices import checked_slices
 from .marks import plain
 from .source import Request, extents
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from ..model import Instruction, Operand
+    from ..model.block_scales import BlockScales
 
     Text = TypeVar("Text")
 
@@ -83,6 +85,7 @@ def generate(
     causal: bool = False,
     split_k: int | None = None,
     batch: int | None = None,
+    block_scales: str | None = None,
     weights: str = "",
     **modifiers: int | str,
 ) -> str:
@@ -113,6 +116,8 @@ def generate(
             M queries and N keys, around an instruction of f16 or bf16 whose sums are f32 (of NVIDIA: mma.sync). B, H, M
             and N are in the launch line; the kernel takes any. tile is then "MxN", queries and keys.
         causal: of attention: the query m sees the keys n <= m + N - M.
+        block_scales: of a GEMM, scales of f32 along K: "1x128,128x128" is one for each row of A and 128 k, one for each
+            128 columns of B and 128 k, as DeepSeek has them; each 128 k are summed up apart (see `block_scaled_gemm`).
         weights: "int4": of a GEMM around an mma.sync of f16 or bf16, B has 4 bits, as `mmacalc.pack_int4` lays it out,
             and a scale of A's type for each 128 k and column.
         lds: A and B go through LDS (NVIDIA: shared memory, from where ldmatrix loads them; wgmma always reads B there),
@@ -146,7 +151,8 @@ def generate(
         if gemm is None:
             raise Error(f"{language} is of a whole GEMM: give gemm, too, such as 4096x4096x4096")
         others = {"attention": attention, "causal": causal, "lds": lds, "epilogue": epilogue, "split_k": split_k}
-        others |= {"batch": batch, "weights": weights, "ld": ld == "constants", **dict.fromkeys(modifiers, True)}
+        others |= {"batch": batch, "block_scales": block_scales, "weights": weights, "ld": ld == "constants"}
+        others |= dict.fromkeys(modifiers, True)
         size = instruction.architecture.wave(wave)
         found = exports.tile_plan(instruction, size, (order_a, order_b), tile, stages)
         return exports.exported(language, found, _sizes(gemm), others)
@@ -156,7 +162,7 @@ def generate(
         )
     if attention is not None:
         others = {"gemm": gemm, "lds": lds, "stages": stages, "epilogue": epilogue, "ld": ld == "constants"}
-        others |= {"split_k": split_k, "batch": batch, "weights": weights or None}
+        others |= {"split_k": split_k, "batch": batch, "block_scales": block_scales, "weights": weights or None}
         others |= {"order_a": order_a != "row", "order_b": order_b != "col", **modifiers}
         return plain(_attention(instruction, wave, attention, causal, tile, others))
     size = instruction.architecture.wave(wave)
@@ -168,37 +174,39 @@ def generate(
     if gemm is not None:
         _check_gemm(instruction, language, lds, ld, weights, modifiers)
         modifiers = {**modifiers, "weights": True} if weights else modifiers
-        return plain(
-            _whole(
-                instruction, size, (order_a, order_b), _sizes(gemm), tile, stages, epilogue, modifiers, (split_k, batch)
-            )
-        )
-    if weights or any(given is not None for given in (tile, stages, epilogue, split_k, batch)):
+        scales = scales_asked(block_scales, instruction)
+        shape = Shape((order_a, order_b), tile, stages, epilogue, (split_k, batch), scales)
+        return plain(_whole(instruction, size, _sizes(gemm), shape, modifiers))
+    if weights or any(given is not None for given in (tile, stages, epilogue, split_k, batch, block_scales)):
         raise Error(
-            "tile, stages, epilogue, split_k, batch and weights are of a whole GEMM (tile also of attention): give "
-            "gemm, too"
+            "tile, stages, epilogue, split_k, batch, block_scales and weights are of a whole GEMM (tile also of "
+            "attention): give gemm, too"
         )
     constants = ld == "constants"
     request = Request(instruction, size, fields, order_a, order_b, constants, language, lds)
     return plain(LANGUAGES[language](request))
 
 
+class Shape(TupleRecord):
+    """The options of a GEMM: orders of A and B, the tile, stages, the epilogue, (split_k, batch), scales along K."""
+
+    orders: tuple[str, str]
+    tile: str | Sequence[int] | None
+    stages: int | None
+    epilogue: str | None
+    slices: tuple[int | None, int | None]
+    scales: BlockScales | None
+
+
 def _whole(
-    inst: Instruction,
-    wave: int,
-    orders: tuple[str, str],
-    sizes: tuple[int, int, int],
-    tile: str | Sequence[int] | None,
-    stages: int | None,
-    epilogue: str | None,
-    modifiers: Mapping[str, Any],
-    slices: tuple[int | None, int | None],
+    inst: Instruction, wave: int, sizes: tuple[int, int, int], asked: Shape, modifiers: Mapping[str, Any]
 ) -> str:
     """The source of a GEMM, with marks."""
+    orders, tile, stages, _, slices, scales = asked
+    epilogue = epilogue_of(asked.epilogue, inst, scales is not None)
     if inst.architecture.family.language == "hip":
-        hip_plan = tiled.plan(inst, wave, *orders, tile, stages, **modifiers)
-        hip_plan = checked_slices(hip_plan._replace(epilogue=epilogue_of(epilogue, inst)), *slices)
-        return gemm_hip.source(hip_plan, sizes)
+        hip_plan = tiled.plan(inst, wave, *orders, tile, stages, scales, **modifiers)
+        return gemm_hip.source(checked_slices(hip_plan._replace(epilogue=epilogue), *slices), sizes)
     if tile is not None:
         shape = "; the shape of tcgen05.mma is its tile: give m and n" if inst.in_tensor_memory else ""
         raise Error(f"tile is of AMD's kernels: those of NVIDIA have one tile for each instruction{shape}")
@@ -206,17 +214,15 @@ def _whole(
         if slices != (None, None):
             raise Error("split_k and batch are of kernels around registers; those of tcgen05 have none: leave them out")
         by_tcgen05 = gemm_tcgen05.plan(inst, *orders, stages)
-        return gemm_tcgen05.source(by_tcgen05._replace(epilogue=epilogue_of(epilogue, inst)), sizes)
+        return gemm_tcgen05.source(by_tcgen05._replace(epilogue=epilogue), sizes)
     if "wgmma" in inst.features:
-        by_tma = gemm_tma.plan(inst, *orders, stages)
+        by_tma = gemm_tma.plan(inst, *orders, stages, scales)
         if by_tma is not None and slices == (None, None):
-            return gemm_tma.source(by_tma.with_epilogue(epilogue_of(epilogue, inst)), sizes)
-        by_wgmma = gemm_wgmma.plan(inst, *orders, stages)
-        by_wgmma = checked_slices(by_wgmma._replace(epilogue=epilogue_of(epilogue, inst)), *slices)
-        return gemm_wgmma.source(by_wgmma, sizes)
-    by_mma = gemm_cuda.plan(inst, *orders, stages, bool(modifiers))
-    by_mma = checked_slices(by_mma._replace(epilogue=epilogue_of(epilogue, inst)), *slices)
-    return gemm_cuda.source(by_mma, sizes)
+            return gemm_tma.source(by_tma.with_epilogue(epilogue), sizes)
+        by_wgmma = gemm_wgmma.plan(inst, *orders, stages, scales)._replace(epilogue=epilogue)
+        return gemm_wgmma.source(checked_slices(by_wgmma, *slices), sizes)
+    by_mma = gemm_cuda.plan(inst, *orders, stages, bool(modifiers), scales)._replace(epilogue=epilogue)
+    return gemm_cuda.source(checked_slices(by_mma, *slices), sizes)
 
 
 def _check_gemm(

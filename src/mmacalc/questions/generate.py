@@ -268,7 +268,7 @@ def run(options: Options) -> Reply:
         inst, options.lang, options.order_a, options.order_b, options.ld, wave=options.wavefront, gemm=options.gemm,
         lds=options.lds, tile=options.tile, stages=options.stages, epilogue=options.epilogue,
         attention=options.attention, causal=options.causal, split_k=options.split_k, batch=options.batch,
-        weights=options.weights, **fields,
+        block_scales=options.block_scales, weights=options.weights, **fields,
     )  # fmt: skip
     if options.output:
         from ..base.files import write
@@ -331,6 +331,11 @@ COMMAND = Command(
         option(
             "--batch", placeholder="N", kind=int,
             help="products of --gemm in the launch line, whose matrices are strides apart",
+        ),
+        option(
+            "--block-scales", placeholder="RxK,CxK",
+            help="scales of f32 along K of --gemm: 1x128,128x128 has one for each row of A, each 128 columns of B, and "
+            "128 k",
         ),
         option(
             "--attention", placeholder="BxHxMxNxD",

@@ -1,0 +1,278 @@
+"""Scales of f32 along K in a GEMM: the sums of each block of k are multiplied by them and added to a second set.
+
+The instruction sums up a block of k (128 of them, say) in its own accumulators; each sum is then added to its total
+with one fused multiply-add, times the scale of its row of A times that of its column of B, as DeepSeek-V3 writes it.
+A lane loads the scales of a block while the block is multiplied. How many it holds depends on what shares a scale: one
+for the whole tile of a workgroup, one for each tile of the instruction, or those of a lane's own rows and columns.
+
+Source: DeepSeek-V3 Technical Report, arXiv 2412.19437, section 3.3.2 (fine-grained quantization, promotion to f32).
+"""
+
+from __future__ import annotations
+
+from ..base.errors import Error
+from ..base.records import TupleRecord
+from ..model.block_scales import block_scales_of
+from .epilogue import DIALECTS
+from .fragments import fragment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TypeVar
+
+    from ..model import Instruction
+    from ..model.block_scales import BlockScales
+    from .fragments import Fragment
+    from .gemm import Plan
+    from .gemm_staging import CudaPlan
+
+    Scaled = TypeVar("Scaled", Plan, CudaPlan)
+
+__all__ = [
+    "INPUTS", "Sums", "blocks", "checked_depth", "checked_scales", "declarations", "declared", "end_of_stage",
+    "function", "notes", "passed", "scales_asked", "stride", "stride_declared", "stride_passed", "suffix",
+]  # fmt: skip
+
+INPUTS = ("A_scales", "B_scales")
+
+
+class Sums(TupleRecord):
+    """Where a lane's sums are, of A's side and of B's: D's axes ("row", "column"), the first row and column of the
+    workgroup's tile and of the wave's in it, the extents of the tile and of the instruction, how many tiles a wave has
+    and the constant that says so. tile: the indices of a tile's sums, as C text."""
+
+    fragment: Fragment
+    axes: tuple[str, str]
+    firsts: tuple[str, str]
+    waves: tuple[str, str]
+    extents: tuple[int, int]
+    units: tuple[int, int]
+    counts: tuple[int, int]
+    names: tuple[str, str]
+    tile: str
+
+
+class Held(TupleRecord):
+    """The scales of one side that a lane holds: how many tiles have their own, the place of a tile among these and its
+    first row (column) as C text, what is added to that for each scale, and which of the scales each slot of D has."""
+
+    letter: str
+    tiles: int
+    place: str
+    first: str
+    offsets: tuple[int, ...]
+    slots: tuple[int, ...]
+    shared: int
+    extent: str
+
+
+def scales_asked(given: str | BlockScales | None, inst: Instruction) -> BlockScales | None:
+    """The scales along K that a kernel is asked for.
+
+    Raises:
+        Error: the instruction has scales of its own, is sparse, or sums up in other formats than f32 and i32.
+    """
+    if given is None:
+        return None
+    found = block_scales_of(given)
+    if inst.in_tensor_memory:
+        raise Error(
+            f"block_scales are multiplied into sums in registers, and those of {inst.name} are in Tensor Memory: use "
+            "kind::mxf8f6f4 with scales of 32 k, or a wgmma or an mma.sync"
+        )
+    if inst.scaled or inst.sparse or inst.format("D").name not in ("f32", "i32"):
+        why = "has scales of its own" if inst.scaled else "is sparse" if inst.sparse else ""
+        why = why or f"sums up in {inst.format('D').name}"
+        raise Error(f"block_scales are for dense instructions whose sums are f32 or i32; {inst.name} {why}")
+    return found
+
+
+def checked_scales(found: Scaled, scales: BlockScales | None) -> Scaled:
+    """The plan with scales along K.
+
+    Raises:
+        Error: stages that do not divide a block of k, or weights of 4 bits.
+    """
+    if scales is None:
+        return found
+    if getattr(found, "weights", False):
+        raise Error("block_scales and weights of int4, which have scales of their own, exclude each other")
+    found = found._replace(scales=scales)
+    checked_depth(found, found.block_k)
+    return found
+
+
+def checked_depth(found: Plan | CudaPlan, stage: int) -> None:
+    """Refuse stages that do not divide a block of k.
+
+    Args:
+        stage: the k of one.
+    """
+    if found.scales and found.scales.depth % stage:
+        raise Error(
+            f"a stage of {found.instruction.name} has {stage} k, and block_scales are for a multiple of it; got "
+            f"{found.scales.depth}"
+        )
+
+
+def suffix(found: Plan | CudaPlan) -> str:
+    """What the names of kernels with these scales have."""
+    return f"_scaled_{str(found.scales).replace(',', '_')}" if found.scales else ""
+
+
+def notes(found: Plan | CudaPlan) -> Iterator[str]:
+    """What the head of the source says."""
+    if found.scales is None:
+        return
+    rows, columns, depth = found.scales
+    yield f"// A_scales, B_scales: one of f32 for each {rows} x {depth} of A (M x K), each {columns} x {depth} of B"
+    counts = [extent if each == 1 else f"{extent} / {each}" for extent, each in zip("MNK", found.scales)]
+    yield f"// (N x K), {counts[0]} and {counts[1]} rows of {counts[2]}, rounded up. Of each"
+    yield f"// {depth} k the sums are added in f32 as fma(sum, A's scale * B's scale, total)."
+
+
+def _held(found: Plan | CudaPlan, sums: Sums, side: int) -> Held:
+    assert found.scales is not None
+    shared, axis, letter = found.scales[side], sums.axes[side], "ab"[side]
+    items = sorted(sums.fragment.items)
+    if shared % sums.extents[side] == 0:
+        return Held(letter, 1, "0", sums.firsts[side], (0,), (0,) * len(items), shared, "MN"[side])
+    first = f"{sums.firsts[side]} + {sums.waves[side]}" if sums.waves[side] else sums.firsts[side]
+    first += f" + {sums.units[side]} * tile" if sums.counts[side] > 1 else ""
+    index = "ij"[side] if sums.counts[side] > 1 else "0"
+    if shared % sums.units[side] == 0:
+        return Held(letter, sums.counts[side], index, first, (0,), (0,) * len(items), shared, "MN"[side])
+    lane = sums.fragment.first(axis, "d")
+    places = [getattr(item, axis) for item in items]
+    offsets = tuple(sorted(set(places)))
+    slots = tuple([offsets.index(place) for place in places])
+    return Held(letter, sums.counts[side], index, f"{first} + {lane}", offsets, slots, shared, "MN"[side])
+
+
+def declarations(found: Plan | CudaPlan, sums: Sums) -> Iterator[str]:
+    """The totals, the scales of a block of k that a lane holds, and the functions that load and use them."""
+    if found.scales is None:
+        return
+    hip = found.instruction.architecture.family.language == "hip"
+    inline = " __attribute__((always_inline))" if hip else ""
+    sides, slots = [_held(found, sums, side) for side in (0, 1)], len(sums.fragment.items)
+    yield "// The totals, and the scales of a block of k that this lane multiplies its sums by."
+    kind = "totals" if hip else f"union {{ float each[{slots}]; }}"
+    tiles = "".join(f"[{name}]" for name, index in zip(sums.names, ("i", "j")) if f"[{index}]" in sums.tile)
+    yield f"{kind} total{tiles} = {{}};"
+    for side in sides:
+        yield f"float {side.letter}_scale[{side.tiles}][{len(side.offsets)}];"
+        for name, values in (("offsets", side.offsets), ("slots", side.slots)):
+            if len(side.offsets) > 1:
+                yield f"const unsigned char {side.letter}_{name}[] = {{{', '.join(map(str, values))}}};"
+    yield f"const auto fetch_scales = [&](int block){inline} {{"
+    yield f"    if (block * {found.scales.depth} >= K) return;"
+    for side in sides:
+        yield from (f"    {line}" for line in _loads(side))
+    yield "};"
+    yield from _adding(sums, sides, slots, hip, inline)
+    yield "fetch_scales(0);"
+
+
+def _loads(side: Held) -> Iterator[str]:
+    """The loads of a side's scales; of rows beyond the matrix, those of the last."""
+    letter, several = side.letter, len(side.offsets) > 1
+    yield "#pragma unroll"
+    yield f"for (int tile = 0; tile < {side.tiles}; ++tile)" + " {" * (not several)
+    if several:
+        yield "#pragma unroll"
+        yield f"    for (int n = 0; n < {len(side.offsets)}; ++n) {{"
+    indent, n = "        " if several else "    ", "n" if several else "0"
+    yield f"{indent}const int at = {side.first}" + f" + {letter}_offsets[n]" * several + ";"
+    inside = f"(at < {side.extent} ? at : {side.extent} - 1)"
+    row = f"({inside} / {side.shared})" if side.shared > 1 else inside
+    yield f"{indent}{letter}_scale[tile][{n}] = {letter.upper()}_scales[(long long){row} * scale_stride + block];"
+    yield f"{indent[4:]}}}"
+
+
+def _adding(sums: Sums, sides: list[Held], slots: int, hip: bool, inline: str) -> Iterator[str]:
+    """The function that adds the sums of a block to the totals, and begins the next block."""
+    yield "// Adds what a block of k has summed up, and loads the scales of the next."
+    yield f"const auto add_block = [&](int next){inline} {{"
+    indent = "    "
+    for name, index in zip(sums.names, ("i", "j")):
+        if f"[{index}]" in sums.tile:
+            yield "#pragma unroll"
+            yield f"{indent}for (int {index} = 0; {index} < {name}; ++{index})"
+            indent += "    "
+    yield "#pragma unroll"
+    yield f"{indent}for (int n = 0; n < {slots}; ++n) {{"
+    a, b = (
+        f"{side.letter}_scale[{side.place}][{f'{side.letter}_slots[n]' if len(side.offsets) > 1 else '0'}]"
+        for side in sides
+    )
+    each = "[n]" if hip else ".each[n]"
+    part, whole = f"sum{sums.tile}{each}", f"total{sums.tile}{each}"
+    yield f"{indent}    {whole} = multiply_add((float){part}, {a} * {b}, {whole});"
+    yield f"{indent}    {part} = 0;"
+    yield f"{indent}}}"
+    yield "    fetch_scales(next);"
+    yield "};"
+
+
+def function(found: Plan | CudaPlan) -> Iterator[str]:
+    """The fused multiply-add of the language; of HIP the type of a tile's totals, too."""
+    if found.scales is None:
+        return
+    language = found.instruction.architecture.family.language
+    yield DIALECTS[language].functions["multiply_add"]
+    if language == "hip":
+        slots = len(fragment(found.instruction.operand("D", found.wave)).items)
+        yield f"typedef float totals __attribute__((ext_vector_type({slots})));"
+        yield ""
+
+
+def end_of_stage(found: Plan | CudaPlan, stage: int = 0) -> Iterator[str]:
+    """The lines behind the products of the stage at k.
+
+    Args:
+        stage: its k, if the plan does not say so.
+    """
+    if found.scales is None:
+        return
+    depth = found.scales.depth
+    condition = "" if depth == (stage or found.block_k) else f"if ((k + BLOCK_K) % {depth} == 0 || k + BLOCK_K >= K) "
+    yield f"{condition}add_block(k / {depth} + 1);"
+
+
+def declared(found: Plan | CudaPlan) -> str:
+    """The parameters of kernels, behind D."""
+    return "".join(f"const float *{name}, " for name in INPUTS) if found.scales else ""
+
+
+def passed(found: Plan | CudaPlan, starts: tuple[str, str] = ("", "")) -> str:
+    """The arguments of a tile for these parameters.
+
+    Args:
+        starts: the numbers of the first scale of A and of B, as C text; "" for 0.
+    """
+    if found.scales is None:
+        return ""
+    return "".join(name + (f" + {start}" if start else "") + ", " for name, start in zip(INPUTS, starts))
+
+
+def stride_declared(found: Plan | CudaPlan) -> str:
+    """The last parameter of a tile: how many scales a row of A has, and of B."""
+    return ", int scale_stride" if found.scales else ""
+
+
+def stride_passed(found: Plan | CudaPlan) -> str:
+    """The argument for it, of all of K."""
+    return f", {stride(found)}" if found.scales else ""
+
+
+def stride(found: Plan | CudaPlan) -> str:
+    """How many scales a row of A has, as C text."""
+    assert found.scales is not None
+    return blocks(found.scales.depth, "K")
+
+
+def blocks(each: int, extent: str) -> str:
+    """How many blocks there are along an extent, as C text."""
+    return extent if each == 1 else f"({extent} + {each - 1}) / {each}"
