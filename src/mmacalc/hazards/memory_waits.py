@@ -4,6 +4,11 @@ Every path through the basic blocks is followed. On a path an outstanding access
 sequence are younger (see `memory_counters`): a wait for n ends those of age n and more. Where paths meet, the youngest
 age counts, so a wait must be enough on all of them.
 
+Sets of accesses are the bits of integers: of every sequence a list of sets, by age. Accesses that do the same to the
+same registers share a bit, so that their number is bounded by the registers, not by the listing; only those of which
+one is touched too early are then followed one by one. On gfx1250 each has a bit of its own, since which of them are
+translated depends on their ages beside one another.
+
 What is watched: registers that loads write; what exports read, which may not be overwritten before; and on gfx1250
 what any access reads until its address is translated (XCNT). What is not: bytes of LDS and of memory. Assumed: calls
 come back with nothing outstanding, and a kernel begins so.
@@ -12,23 +17,26 @@ come back with nothing outstanding, and a kernel begins so.
 from __future__ import annotations
 
 from functools import partial
+from itertools import zip_longest
 
 from ..asm.tables import flags_of
 from ..base.records import Cache, TupleRecord
 from .memory_counters import MOST, counters_of, sequence_of, wait_text, waits_of_statement
-from .pending import blocks_before
-from .touched import EXEC, register_names, tables_of, touched
+from .pending import bits_of
+from .touched import EXEC, may_access, register_names, tables_of, touched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ..asm.reader import Listing, Statement
     from .pending import Block
     from .touched import Touched
 
-    Place = tuple[int, str]  # a statement that is an access, and one of its counters
-    Ages = dict[Place, int]  # of the outstanding ones, how many of their sequence are younger
+    Stream = tuple[str, str | None]  # a counter, and a sequence of it or what ends in any order
+    Levels = list[int]  # the accesses of a stream by their age; of those that end in any order only the first
+    State = list[Levels]  # of every stream
+    Hits = list[tuple[int, int, int]]  # stream, age, accesses
 
 __all__ = ["MemoryWait", "TooManyPaths", "has_counters", "missing_waits", "repaired"]
 
@@ -42,8 +50,8 @@ _CACHES = frozenset(("invalidate", "write_back", "prefetch"))
 
 
 EFFORT = 400
-"""How many outstanding accesses are looked at for each statement of a listing on all its paths; a compiler's listings
-need 1 to 40."""
+"""How many outstanding accesses enter basic blocks, on all paths, for each statement of a listing; a compiler's
+listings need less than 40."""
 
 
 class TooManyPaths(Exception):  # noqa: N818 (not the user's error)
@@ -61,13 +69,16 @@ class MemoryWait(TupleRecord):
 
 
 class _Step(TupleRecord):
-    """A statement: what it touches, its waits, and the counters that it raises, each with its sequence."""
+    """A statement that is an access, waits, or calls: its waits, the streams that it raises, whether it drains XCNT,
+    and whether it calls."""
 
-    touched: Touched
     waits: dict[str, int]
-    raises: tuple[tuple[str, str | None], ...]
+    raises: tuple[Stream, ...]
     drains: bool
     calls: bool
+
+
+_PLAIN = _Step({}, (), False, False)
 
 
 def missing_waits(listing: Listing, blocks: Sequence[Block], target: str) -> Iterator[MemoryWait]:
@@ -79,9 +90,20 @@ def missing_waits(listing: Listing, blocks: Sequence[Block], target: str) -> Ite
     Raises:
         TooManyPaths: following them all takes too long.
     """
-    paths = _Paths(listing, blocks, target)
-    for number, block in enumerate(blocks):
-        yield from paths.walk(block, dict(paths.entering[number]))
+    program = _Program(listing, target)
+    together = program.grouped()
+    paths = _Paths(program, blocks, together)
+    hits = paths.hits()
+    early = 0
+    for _, found in hits:
+        for _, _, accesses in found:
+            early |= accesses
+    apart = [at for at, number in together.items() if early >> number & 1]
+    if len(apart) > early.bit_count():
+        paths = _Paths(program, blocks, {at: number for number, at in enumerate(apart)})
+        hits = paths.hits()
+    for at, found in hits:
+        yield from paths.answers(at, found)
 
 
 def repaired(waits: Iterable[tuple[str, int]], target: str) -> tuple[str, ...]:
@@ -106,177 +128,286 @@ def _generation(target: str) -> str:
     return next(name for name in MOST if target.startswith(name))
 
 
-_known_steps = Cache(1 << 15)  # as `mmacalc.hazards.lint` keeps what statements do
+_known = Cache(1 << 15)  # as `mmacalc.hazards.lint` keeps what statements do
 
 
-class _Paths:
-    """The outstanding accesses at the start of every block, on the worst path."""
+class _Program:
+    """The statements of a listing as waits see them."""
 
-    def __init__(self, listing: Listing, blocks: Sequence[Block], target: str) -> None:
-        self.generation, self._tables = _generation(target), tables_of(target)
-        self._translates = target.startswith("gfx125")
-        self._effort = EFFORT * (len(listing.statements) + 100)
-        known: dict[int, _Step] = {}
-        for at in dict.fromkeys(listing.alike):
-            one = listing.statements[at]
-            known[at] = _known_steps.get((target, one.text, one.operands), partial(self._step, one))
-        self.steps = [known[first] for first in listing.alike]
-        self._sequences = [dict(step.raises) for step in self.steps]
-        self.entering: list[Ages] = [{} for _ in blocks]
-        self._solve(blocks)
+    def __init__(self, listing: Listing, target: str) -> None:
+        self._listing, self._tables = listing, tables_of(target)
+        self.generation, self.translates = _generation(target), target.startswith("gfx125")
+        steps = {at: self._step(listing.statements[at]) for at in dict.fromkeys(listing.alike)}
+        self.steps = [steps[first] for first in listing.alike]
+        self.effort = EFFORT * (len(self.steps) + 100)
+
+    def alike(self, at: int) -> int:
+        """The first statement that reads as this one."""
+        return self._listing.alike[at]
+
+    def touched(self, at: int) -> Touched:
+        """What a statement does to registers."""
+        return self._touched(self._listing.statements[at])
+
+    def _touched(self, one: Statement) -> Touched:
+        found: Touched = _known.get((self._tables, one.text, one.operands), partial(touched, one, self._tables))
+        return found
 
     def _step(self, statement: Statement) -> _Step:
-        found, flags = touched(statement, self._tables), flags_of(statement.mnemonic)
-        raises = []
-        if found.kind:
-            kind = "load" if found.kind == "memory" else found.kind
+        waits, flags = waits_of_statement(statement, self.generation), flags_of(statement.mnemonic)
+        kind = self._touched(statement).kind if may_access(statement.mnemonic, self._tables) else ""
+        raises: list[Stream] = []
+        if kind:
+            kind = "load" if kind == "memory" else kind
             known = {"async": "load", "tensor": "load"} if self.generation != "gfx12" else {}
             kind = known.get(kind, kind)
             raises = [(counter, sequence_of(kind, self.generation)) for counter in counters_of(kind, self.generation)]
-            if self._translates and kind not in _UNTRANSLATED and _CACHES.isdisjoint(flags):
+            if self.translates and kind not in _UNTRANSLATED and _CACHES.isdisjoint(flags):
                 raises.append((XCNT, None if kind == "scalar" else ""))
-        waits = waits_of_statement(statement, self.generation)
-        return _Step(found, waits, tuple(raises), "waits_xcnt" in flags, "call" in flags)
+        drains, calls = "waits_xcnt" in flags, "call" in flags
+        return _Step(waits, tuple(raises), drains, calls) if waits or raises or drains or calls else _PLAIN
 
-    def _solve(self, blocks: Sequence[Block]) -> None:
-        before, leaving = blocks_before(blocks), [{} for _ in blocks]  # type: list[list[int]], list[Ages]
-        waiting = dict.fromkeys(range(len(blocks)))
-        seen: set[int] = set()
+    def grouped(self) -> dict[int, int]:
+        """Of each access that something must wait for, the number of those that do the same to the same registers."""
+        numbers: dict[object, int] = {}
+        found = {}
+        for at, step in enumerate(self.steps):
+            if step.raises and (self.held(at) or self.touched(at).writes):
+                alone = self.translates or len(step.raises) > 1
+                key = at if alone else (step.raises, self.held(at), self.touched(at).writes)
+                found[at] = numbers.setdefault(key, len(numbers))
+        return found
+
+    def held(self, at: int) -> frozenset[int]:
+        """What an access reads later than when it is issued."""
+        raises = self.steps[at].raises
+        if (XCNT, "") in raises:
+            return self.touched(at).reads | EXEC
+        late = (XCNT, None) in raises or (raises[0][0] == "expcnt" and self.touched(at).kind != "direct")
+        return self.touched(at).reads if late else _NONE
+
+
+_NONE = frozenset[int]()
+
+
+class _Paths:
+    """The outstanding accesses at the start of every block, on the worst path.
+
+    Args:
+        program, blocks: the listing. followed: by statement, the bits of the accesses that are followed.
+
+    Raises:
+        TooManyPaths: following them takes too long.
+    """
+
+    def __init__(self, program: _Program, blocks: Sequence[Block], followed: Mapping[int, int]) -> None:
+        self._program, self._blocks, self._followed = program, blocks, followed
+        self._effort = program.effort
+        streams = dict.fromkeys([stream for at in followed for stream in program.steps[at].raises])
+        self._streams: list[Stream] = list(streams)
+        self._numbers = {stream: number for number, stream in enumerate(streams)}
+        most = MOST[program.generation]
+        self._most = [most[counter] for counter, _ in streams]
+        self._access: dict[int, int] = {}  # of every bit, the first access
+        self._writing: dict[int, int] = {}  # register -> the accesses that write it
+        self._holding: dict[int, int] = {}  # register -> the accesses that read it late
+        for at, number in followed.items():
+            if self._access.setdefault(number, at) == at:
+                _enter(self._writing, program.touched(at).writes, 1 << number)
+                _enter(self._holding, program.held(at), 1 << number)
+        self._touching: dict[int, tuple[int, int, int]] = {}
+        self._entering = self._solved()
+
+    def _solved(self) -> list[State]:
+        blocks = self._blocks
+        entering: list[State] = [[[] for _ in self._streams] for _ in blocks]
+        waiting: Iterable[int] = range(len(blocks)) if self._streams else ()
         while waiting:
-            number = min(waiting)
-            del waiting[number]
-            entering: Ages = {}
-            for previous in before[number]:
-                for place, age in leaving[previous].items():
-                    if age < entering.get(place, age + 1):
-                        entering[place] = age
-            if number in seen and entering == self.entering[number]:
-                continue
-            seen.add(number)
-            self.entering[number] = entering
-            ages = dict(entering)
-            for _ in self.walk(blocks[number], ages):
-                pass
-            if ages != leaving[number]:
-                leaving[number] = ages
-                waiting.update(dict.fromkeys(blocks[number].following))
+            ready = sorted(waiting)
+            ahead = set(ready)
+            waiting = set()
+            for number in ready:
+                ahead.discard(number)
+                state = [[*levels] for levels in entering[number]]
+                self._effort -= sum(bits.bit_count() for levels in state for bits in levels)
+                if self._effort < 0:
+                    raise TooManyPaths
+                for _ in self._walk(blocks[number], state):
+                    pass
+                for following in blocks[number].following:
+                    merged = [_merged(*both) for both in zip(entering[following], state)]
+                    if merged != entering[following]:
+                        entering[following] = merged
+                        if following not in ahead:
+                            waiting.add(following)
+        return entering
 
-    def walk(self, block: Block, ages: Ages) -> Iterator[MemoryWait]:
-        """The missing waits of a block. ages: of the accesses outstanding at its start; at the end, those at its end.
-        An access whose wait is missing counts as ended from there on."""
+    def hits(self) -> list[tuple[int, Hits]]:
+        """The statements that come too early, each with the accesses that it must wait for."""
+        found: list[tuple[int, Hits]] = []
+        for block, entering in zip(self._blocks, self._entering if self._streams else ()):
+            found += self._walk(block, [[*levels] for levels in entering])
+        return found
+
+    def _walk(self, block: Block, state: State) -> Iterator[tuple[int, Hits]]:
+        """The statements of a block that come too early. state: of the accesses outstanding at its start; at the end,
+        those at its end. An access whose wait is missing counts as ended from there on."""
+        steps = self._program.steps
         for at in range(block.start, block.end):
-            step = self.steps[at]
-            self._effort -= len(ages)
-            if self._effort < 0:
-                raise TooManyPaths
-            if ages:
-                if step.waits:
-                    self._wait(ages, step.waits)
-                if step.drains:
-                    self._end(ages, [place for place in ages if place[1] == XCNT])
-                if step.calls:
-                    ages.clear()
-                if step.raises and self._translates:
-                    self._switch(ages, step)
-                yield from self._touches(at, step, ages)
+            step = steps[at]
+            if any(state):
+                if step is not _PLAIN:
+                    self._pass(step, state)
+                if hits := self._touched(at, step, state):
+                    yield at, hits
             if step.raises:
-                self._issue(at, step, ages)
+                self._issue(at, step, state)
 
-    def _issue(self, at: int, step: _Step, ages: Ages) -> None:
-        for counter, sequence in step.raises:
-            if sequence is not None:
-                most = MOST[self.generation][counter]
-                for place in [place for place in ages if place[1] == counter]:
-                    if self._sequences[place[0]][counter] == sequence:
-                        ages[place] += 1
-                        if ages[place] >= most:  # the counter was full
-                            del ages[place]
-            if step.touched.writes or counter == "expcnt" or (self._translates and XCNT in self._sequences[at]):
-                ages[at, counter] = 0
+    def _pass(self, step: _Step, state: State) -> None:
+        """What ends when a statement is issued."""
+        if step.waits:
+            self._wait(state, step.waits)
+        own = [sequence for counter, sequence in step.raises if counter == XCNT]
+        for number, (counter, sequence) in enumerate(self._streams):
+            # Between scalar and vector accesses the hardware waits for all translations.
+            drains = counter == XCNT and (step.drains or bool(own and sequence != own[0]))
+            if drains or step.calls:
+                state[number] = []
 
-    def _wait(self, ages: Ages, waits: dict[str, int]) -> None:
-        ended = []
-        for place, age in ages.items():
-            number = waits.get(place[1])
-            if number is not None and (
-                number == 0 or (number <= age and self._sequences[place[0]][place[1]] is not None)
-            ):
-                ended.append(place)
-        if self._translates:
-            self._translated(ages, ended)
-        self._end(ages, ended)
+    def _wait(self, state: State, waits: Mapping[str, int]) -> None:
+        ended = 0
+        for number, (counter, sequence) in enumerate(self._streams):
+            most = waits.get(counter)
+            if most == 0 or (most is not None and sequence is not None):
+                if counter != XCNT:
+                    for accesses in state[number][most:]:
+                        ended |= accesses
+                del state[number][most:]
+                _trim(state[number])
+        if ended:
+            self._translated(state, ended)
 
-    def _end(self, ages: Ages, places: Iterable[Place]) -> None:
-        for place in places:
-            ages.pop(place, None)
+    def _issue(self, at: int, step: _Step, state: State) -> None:
+        """The others of its sequences are older now; one that would overflow the counter has ended."""
+        bit = 1 << self._followed[at] if at in self._followed else 0
+        for stream in step.raises:
+            number = self._numbers.get(stream, -1)
+            levels = state[number] if number >= 0 else []
+            if levels and stream[1] is not None:
+                levels.insert(0, 0)
+                del levels[self._most[number] :]
+            if bit:
+                levels[:] = [accesses & ~bit for accesses in levels] or [0]
+                levels[0] |= bit
+            _trim(levels)
 
     # --- XCNT: see kernels/amd/translations.py for the rules and their sources ---
 
-    def _translated(self, ages: Ages, ended: list[Place]) -> None:
+    def _translated(self, state: State, ended: int) -> None:
         """An access that has ended is translated, and so are the vector accesses before it."""
-        for at, counter in list(ended):
-            age = ages.get((at, XCNT))
-            if counter == XCNT or age is None:
-                continue
-            ended.append((at, XCNT))
-            if self._sequences[at][XCNT] is not None:
-                ended += self._older(ages, age)
-
-    def _older(self, ages: Ages, age: int) -> list[Place]:
-        """The vector accesses that are at least so old."""
-        return [
-            place
-            for place, own in ages.items()
-            if place[1] == XCNT and own >= age and self._sequences[place[0]][XCNT] == ""
-        ]
-
-    def _switch(self, ages: Ages, step: _Step) -> None:
-        """Between scalar and vector accesses the hardware waits for all translations."""
-        mine = dict(step.raises)
-        if XCNT in mine:
-            other = [place for place in ages if place[1] == XCNT and self._sequences[place[0]][XCNT] != mine[XCNT]]
-            self._end(ages, other)
+        for number, (counter, sequence) in enumerate(self._streams):
+            if counter == XCNT and sequence is None:
+                _end(state[number], ended)
+            elif counter == XCNT:
+                _end_older(state[number], ended)
 
     # --- findings ---
 
-    def _touches(self, at: int, step: _Step, ages: Ages) -> Iterator[MemoryWait]:
-        reads, writes = step.touched.reads, step.touched.writes
-        if not reads and not writes:
-            return
-        found: dict[int, list[tuple[str, int, frozenset[int], str]]] = {}
-        for place in list(ages):
-            access, counter = place
-            if (conflict := self._conflict(step, access, counter, reads, writes)) is None:
+    def _touched(self, at: int, step: _Step, state: State) -> Hits:
+        """The accesses that a statement touches too early, which end."""
+        reads, writes, overwrites = self._masks(at)
+        if not reads | writes | overwrites:
+            return []
+        hits, ended = [], 0
+        for number, (stream, levels) in enumerate(zip(self._streams, state)):
+            counter, sequence = stream
+            if counter == XCNT and (XCNT, "") in step.raises:  # a vector access waits itself
+                _end_older(levels, overwrites)
                 continue
-            number = 0 if self._sequences[access][counter] is None else ages[place]
-            if counter == XCNT and (XCNT, "") in step.raises:
-                self._end(ages, self._older(ages, ages[place]))  # a vector access waits itself
-                continue
-            found.setdefault(access, []).append((counter, number, *conflict))
-        for access, conflicts in found.items():
-            self._end(ages, [(access, counter) for counter in self._sequences[access]])
-            counters = " and ".join(counter for counter, *_ in conflicts)
-            _, _, registers, verb = conflicts[0]
-            message = verb.format(register_names(registers)) + f": no sufficient wait for {counters} before it"
-            yield MemoryWait(at, access, message, tuple([(counter, number) for counter, number, *_ in conflicts]))
+            mask = overwrites if counter in (XCNT, "expcnt") else 0
+            if counter != XCNT:
+                # Loads of one sequence write in order.
+                mask |= reads if sequence is not None and stream in step.raises else reads | writes
+            for age, accesses in enumerate(levels):
+                if early := accesses & mask:
+                    hits.append((number, age, early))
+                    ended |= early
+        for levels in state if ended else ():
+            _end(levels, ended)
+        return hits
 
-    def _conflict(
-        self, step: _Step, access: int, counter: str, reads: frozenset[int], writes: frozenset[int]
-    ) -> tuple[frozenset[int], str] | None:
-        """The registers of an outstanding access that a statement must not touch yet, and what it does to them."""
-        first = self.steps[access].touched
-        if counter in (XCNT, "expcnt") and first.kind != "direct":
-            held = first.reads | EXEC if counter == XCNT and self._sequences[access][XCNT] == "" else first.reads
-            if not writes.isdisjoint(held):
-                why = "an access that may be issued again until its address is translated reads" \
-                    if counter == XCNT else "an outstanding export reads"  # fmt: skip
-                return writes & held, f"overwrites {{}}, which {why}"
-            return None
-        if not reads.isdisjoint(first.writes):
-            return reads & first.writes, "reads {} while the access that writes it may be outstanding"
-        if writes.isdisjoint(first.writes):
-            return None
-        sequence = self._sequences[access][counter]
-        if sequence is not None and dict(step.raises).get(counter, None) == sequence:
-            return None  # loads of one sequence write in order
-        return writes & first.writes, "writes {} while an access that writes it may be outstanding"
+    def _masks(self, at: int) -> tuple[int, int, int]:
+        """The accesses of which a statement reads and writes what they write, and writes what they read late."""
+        first = self._program.alike(at)
+        if first not in self._touching:
+            touched = self._program.touched(first)
+            self._touching[first] = (
+                _of(self._writing, touched.reads), _of(self._writing, touched.writes),
+                _of(self._holding, touched.writes),
+            )  # fmt: skip
+        return self._touching[first]
+
+    def answers(self, at: int, hits: Hits) -> Iterator[MemoryWait]:
+        """The missing waits of a statement, in the order of the accesses."""
+        found: dict[int, dict[Stream, int]] = {}
+        for number, age, accesses in hits:
+            for bit in bits_of(accesses):
+                found.setdefault(self._access[bit], {})[self._streams[number]] = age
+        for access in sorted(found):
+            ages = found[access]
+            waits = [(stream[0], ages[stream]) for stream in self._program.steps[access].raises if stream in ages]
+            message = self._sentence(at, access, waits[0][0])
+            counters = " and ".join(counter for counter, _ in waits)
+            yield MemoryWait(at, access, f"{message}: no sufficient wait for {counters} before it", tuple(waits))
+
+    def _sentence(self, at: int, access: int, counter: str) -> str:
+        """What a statement does to registers of an outstanding access."""
+        own, its, held = self._program.touched(at), self._program.touched(access), self._program.held(access)
+        if counter in (XCNT, "expcnt") and held:
+            why = "an access that may be issued again until its address is translated reads" \
+                if counter == XCNT else "an outstanding export reads"  # fmt: skip
+            return f"overwrites {register_names(own.writes & held)}, which {why}"
+        if read := own.reads & its.writes:
+            return f"reads {register_names(read)} while the access that writes it may be outstanding"
+        return f"writes {register_names(own.writes & its.writes)} while an access that writes it may be outstanding"
+
+
+def _enter(accesses: dict[int, int], registers: Iterable[int], bit: int) -> None:
+    for register in registers:
+        accesses[register] = accesses.get(register, 0) | bit
+
+
+def _of(accesses: Mapping[int, int], registers: Iterable[int]) -> int:
+    found = 0
+    for register in registers:
+        if register in accesses:
+            found |= accesses[register]
+    return found
+
+
+def _merged(one: Levels, other: Levels) -> Levels:
+    """The accesses of either, each as young as it is in one of them."""
+    if one == other or not other:
+        return one
+    seen, found = 0, []
+    for accesses, others in zip_longest(one, other, fillvalue=0):
+        found.append((accesses | others) & ~seen)
+        seen |= accesses | others
+    _trim(found)
+    return found
+
+
+def _end(levels: Levels, ended: int) -> None:
+    levels[:] = [accesses & ~ended for accesses in levels]
+    _trim(levels)
+
+
+def _end_older(levels: Levels, accesses: int) -> None:
+    """The accesses end that are as old as the youngest of some, or older."""
+    del levels[next((age for age, known in enumerate(levels) if known & accesses), len(levels)) :]
+    _trim(levels)
+
+
+def _trim(levels: Levels) -> None:
+    while levels and not levels[-1]:
+        levels.pop()

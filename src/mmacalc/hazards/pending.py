@@ -34,7 +34,16 @@ if TYPE_CHECKING:
 
     Key = tuple[int, str, RegisterRange | None, frozenset[str], Expiry]
 
-__all__ = ["Block", "PendingHazards", "Repair", "Violation", "basic_blocks", "blocks_before", "decoded_blocks"]
+__all__ = [
+    "Block",
+    "PendingHazards",
+    "Repair",
+    "Violation",
+    "basic_blocks",
+    "bits_of",
+    "blocks_before",
+    "decoded_blocks",
+]
 
 
 _LEAVING = frozenset(("branch", "barrier"))  # flags: it may lead elsewhere; nothing follows it
@@ -496,7 +505,7 @@ class _Walk:
         """The worst violation of those that the same instruction repairs, for each such instruction ("" for nops)."""
         pending = self._pending
         worst: dict[str, tuple[int, int, int]] = {}
-        for hazard in _bits(met):
+        for hazard in bits_of(met):
             elapsed = self._since(hazard, states)
             if elapsed >= pending.limits[hazard]:
                 self._live ^= 1 << hazard  # it is over
@@ -528,14 +537,15 @@ class _Walk:
 
     def _become(self, hazards: int, states: int) -> None:
         """Hazards that waited for an instruction of some kind have met one: they become others of the same age."""
-        for hazard in _bits(hazards):
+        for hazard in bits_of(hazards):
             since = self._since(hazard, states)
             if not self._live >> hazard + 1 & 1 or since < self._since(hazard + 1, states):
                 self._arose[hazard + 1] = states - since, self._arose.get(hazard, (0, -1))[1]
             self._live = self._live & ~(1 << hazard) | 2 << hazard
 
 
-def _bits(bits: int) -> Iterator[int]:
+def bits_of(bits: int) -> Iterator[int]:
+    """The numbers of the bits that are set, the lowest first."""
     while bits:
         lowest = bits & -bits
         yield lowest.bit_length() - 1

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..asm.operations import Form, Operation
     from ..asm.reader import Statement
 
-__all__ = ["Touched", "register_names", "touched", "tables_of"]
+__all__ = ["Touched", "may_access", "register_names", "touched", "tables_of"]
 
 _FIRST = {"v": 0, "a": 1024, "s": 2048, "ttmp": 2048 + 128, "flat_scratch": 2048 + 144, "xnack_mask": 2048 + 146,
           "scc": 2048 + 150}  # fmt: skip
@@ -68,6 +68,22 @@ def touched(statement: Statement, target: str) -> Touched:
     if name.startswith(("v_smfmac", "v_swmmac")):
         reads += statement.operands[:1]
     return Touched(_numbers(reads), _numbers(writes), kind)
+
+
+@lru_cache(maxsize=16384)
+def may_access(mnemonic: str, target: str) -> bool:
+    """Whether a statement of this mnemonic may be a memory access.
+
+    >>> may_access("ds_read_b32", "gfx942"), may_access("v_add_f32_e32", "gfx942")
+    (True, False)
+    """
+    name = bare(mnemonic)
+    one = operation_of(name, target)
+    if untabled(name).access or one is None:
+        return bool(untabled(name).access)
+    return bool(one.flags & {"asynccnt", "message"}) or any(
+        form.format.partition(":")[0] in _FORMS for form in one.forms
+    )
 
 
 def _kind(statement: Statement, name: str, one: Operation | None, found: Form | None, returns: bool) -> str:
