@@ -116,6 +116,23 @@ def test_the_worst_of_all_paths_counts():
     assert lines_of("ds_read_b32 v4, v5\ns_swappc_b64 s[30:31], s[4:5]\nv_mov_b32 v0, v4", "gfx942") == []
 
 
+def test_each_of_several_loads_that_do_the_same_is_named_with_its_own_age():
+    text = """
+    s_cbranch_scc1 other
+    global_load_dword v0, v[8:9], off
+    s_branch join
+    other: global_load_dword v0, v[8:9], off
+    global_load_dword v1, v[8:9], off
+    join: v_mov_b32 v2, v0
+    global_load_dword v0, v[8:9], off
+    s_waitcnt vmcnt(0)
+    v_mov_b32 v2, v0
+    s_endpgm"""
+    assert lines_of(text, "gfx942") == [(7, 3, "s_waitcnt vmcnt(0)"), (7, 5, "s_waitcnt vmcnt(1)")]
+    separate = text.replace("other: global_load_dword v0", "other: global_load_dword v3")
+    assert lines_of(separate, "gfx942") == [(7, 3, "s_waitcnt vmcnt(0)")]
+
+
 def test_a_listing_with_too_many_paths_is_not_called_clean():
     chance = random.Random(1)
     lines = []

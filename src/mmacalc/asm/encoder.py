@@ -428,9 +428,10 @@ class _Reading:
         """Why C overlaps D in part; "" if it does not."""
         if not self.row.overlap_checked:
             return ""
-        found = {slot.name: _range(text, self.labels.symbols) for slot, text in zip(self.row.slots, plain)
-                 if slot.name in ("C", "D")}  # fmt: skip
-        c, d = found.get("C"), found.get("D")
+        texts = {slot.name: text for slot, text in zip(self.row.slots, plain) if slot.name in ("C", "D")}
+        if len({*texts.values()}) < 2:
+            return ""
+        c, d = (_range(texts[name], self.labels.symbols) for name in "CD")
         if c is None or d is None or not 0 < abs(c.first - d.first) < d.count:
             return ""
         return f"C of {self.row.mnemonic} is D itself or shares no register with it; got D {d} and C {c}"

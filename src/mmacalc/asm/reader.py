@@ -15,7 +15,7 @@ from ..base.errors import Error
 from ..base.records import Cache, TupleRecord
 from .macros import Expander
 from .registers import FILES, RegisterRange
-from .tokens import integer
+from .tokens import integer, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -287,7 +287,8 @@ def parse(text: str, number: int = 1) -> Statement:
         if first.strip() and last.strip():
             return parse(first, number)._replace(text=text, second=parse(last, number))
     mnemonic, rest = (*text.split(None, 1), "")[:2]
-    operands: list[str] = []
+    if operands := plain(rest):
+        return Statement(mnemonic.lower(), tuple(operands), {}, number, text)
     modifiers: dict[str, str] = {}
     if " " in rest and _SPACED.search(rest):  # `v[0 : 3]` is one word
         rest = _BRACKETED.sub(lambda bracket: "".join(bracket[0].split()), rest)

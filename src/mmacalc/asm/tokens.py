@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["TokenStream", "floating", "integer", "pieces"]
+__all__ = ["TokenStream", "floating", "integer", "pieces", "plain"]
 
 _TOKENS = re.compile(
     r"""\s*(?:
@@ -28,6 +28,7 @@ _TOKENS = re.compile(
     )""",
     re.VERBOSE | re.ASCII,
 )
+_PLAIN = re.compile(r"(?:[A-Za-z_]\w*(?:\[(?:0|[1-9]\d*)(?::(?:0|[1-9]\d*))?\])?(?:, ?(?=\w)|$))+", re.ASCII)
 _FLOAT = re.compile(
     r"-?(?:0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+"
     r"|(?:(?:0|[1-9]\d*)\.\d*|\.\d+)(?:[eE][+-]?\d*)?|[1-9]\d*[eE][+-]?\d*)",
@@ -118,7 +119,8 @@ def pieces(text: str) -> list[str]:
     >>> pieces("v0, -v[ 1 : 2 ] |v3| 1 - 1, s0 -1 neg_lo : [1, 0]")
     ['v0', '-v[1:2]', '|v3|', '1-1', 's0', '-1', 'neg_lo:[1,0]']
     """
-    found: list[str] = []
+    if found := plain(text):
+        return found
     current = before = kind_before = ""
     at = depth = 0
     text = text.rstrip()
@@ -144,6 +146,16 @@ def pieces(text: str) -> list[str]:
         depth += (word in "([") - (word in ")]") if kind == "mark" else 0
         kind_before, before = kind, word
     return [*found, current] if current else found
+
+
+def plain(text: str) -> list[str]:
+    """The operands of a statement that has only names and registers, with commas between them, as nearly all have; none
+    of another.
+
+    >>> plain("v[0:3], vcc,s1"), plain("v0, -v1"), plain("v0, v1 glc")
+    (['v[0:3]', 'vcc', 's1'], [], [])
+    """
+    return text.replace(", ", ",").split(",") if _PLAIN.fullmatch(text) else []
 
 
 def _begins(kind: str, word: str, spaced: bool, last: tuple[str, str], current: str) -> bool:

@@ -475,27 +475,33 @@ def _wrong(listing: Listing, targets: list[Target]) -> Iterator[tuple[int, tuple
     """The messages for targets of one wave size, by the first of the statements that read alike."""
     own = bool(listing.symbols or listing.macros)
     where = tuple([(one.name, one.wave, one.llvm) for one in targets])
+    others: dict[str, tuple[str, ...] | None] = {}  # by name, what is wrong where the assembler is not asked
     for at, (statement, first) in enumerate(zip(listing.statements, listing.alike)):
         if first != at:
             continue
-        text = listing.resolved[at]
-        if own:
-            found = _faults(statement, text, listing, targets)
-        else:
-            key = where, statement.mnemonic, text
-            found = _known_faults.get(key, partial(_faults, statement, text, listing, targets))
+        text, name = listing.resolved[at], statement.mnemonic
+        if name not in others:
+            asked = is_matrix(name) or any(form_of(name, one) is not None for one in targets)
+            others[name] = None if asked else _unknown(name, listing)
+        found = others[name]
+        if found is None and own:
+            found = _faults(text, listing, targets)
+        elif found is None:
+            found = _known_faults.get((where, text), partial(_faults, text, listing, targets))
         if found:
             yield at, found
 
 
-def _faults(statement: Statement, text: str, listing: Listing, targets: list[Target]) -> tuple[str, ...]:
-    forms = any(form_of(statement.mnemonic, where) is not None for where in targets)
-    if not forms and not is_matrix(statement.mnemonic):
-        return _unknown(statement.mnemonic, listing)
+def _faults(text: str, listing: Listing, targets: list[Target]) -> tuple[str, ...]:
     if _OPEN.search(text):
         return ()
-    found = [problems(text, where, listing.symbols) for where in targets]
-    return () if () in found else found[0]
+    found: tuple[str, ...] = ()
+    for where in targets:
+        wrong = problems(text, where, listing.symbols)
+        if not wrong:
+            return ()
+        found = found or wrong
+    return found
 
 
 def _unknown(mnemonic: str, listing: Listing) -> tuple[str, ...]:

@@ -49,9 +49,9 @@ _CACHES = frozenset(("invalidate", "write_back", "prefetch"))
 """Flags of what moves no data of the program: nothing is translated."""
 
 
-EFFORT = 400
-"""How many outstanding accesses enter basic blocks, on all paths, for each statement of a listing; a compiler's
-listings need less than 40."""
+EFFORT, LEAST_EFFORT = 80, 2_000_000
+"""How many outstanding accesses may enter basic blocks, on all paths: for each statement of a listing (a compiler's
+listings need 1 to 5), and of a short listing."""
 
 
 class TooManyPaths(Exception):  # noqa: N818 (not the user's error)
@@ -139,7 +139,7 @@ class _Program:
         self.generation, self.translates = _generation(target), target.startswith("gfx125")
         steps = {at: self._step(listing.statements[at]) for at in dict.fromkeys(listing.alike)}
         self.steps = [steps[first] for first in listing.alike]
-        self.effort = EFFORT * (len(self.steps) + 100)
+        self.effort = max(EFFORT * len(self.steps), LEAST_EFFORT)
 
     def alike(self, at: int) -> int:
         """The first statement that reads as this one."""
@@ -216,6 +216,7 @@ class _Paths:
                 _enter(self._writing, program.touched(at).writes, 1 << number)
                 _enter(self._holding, program.held(at), 1 << number)
         self._touching: dict[int, tuple[int, int, int]] = {}
+        self._runs: dict[int, list[tuple[int, int, int]]] = {}
         self._entering = self._solved()
 
     def _solved(self) -> list[State]:
@@ -232,8 +233,7 @@ class _Paths:
                 self._effort -= sum(bits.bit_count() for levels in state for bits in levels)
                 if self._effort < 0:
                     raise TooManyPaths
-                for _ in self._walk(blocks[number], state):
-                    pass
+                self._carry(blocks[number], state)
                 for following in blocks[number].following:
                     merged = [_merged(*both) for both in zip(entering[following], state)]
                     if merged != entering[following]:
@@ -246,14 +246,44 @@ class _Paths:
         """The statements that come too early, each with the accesses that it must wait for."""
         found: list[tuple[int, Hits]] = []
         for block, entering in zip(self._blocks, self._entering if self._streams else ()):
-            found += self._walk(block, [[*levels] for levels in entering])
+            found += self._walk(range(block.start, block.end), [[*levels] for levels in entering])
         return found
 
-    def _walk(self, block: Block, state: State) -> Iterator[tuple[int, Hits]]:
-        """The statements of a block that come too early. state: of the accesses outstanding at its start; at the end,
-        those at its end. An access whose wait is missing counts as ended from there on."""
-        steps = self._program.steps
+    def _carry(self, block: Block, state: State) -> None:
+        """From the accesses outstanding at the start of a block to those at its end, as `_walk`: what does nothing but
+        touch registers, in one step."""
+        if block.start not in self._runs:
+            self._runs[block.start] = [*self._runs_of(block)]
+        for data, overwrites, at in self._runs[block.start]:
+            if (data or overwrites) and any(state):
+                ended = 0
+                for (counter, _), levels in zip(self._streams, state):
+                    mask = overwrites if counter == XCNT else data | overwrites if counter == "expcnt" else data
+                    for accesses in levels:
+                        ended |= accesses & mask
+                for levels in state if ended else ():
+                    _end(levels, ended)
+            for _ in self._walk(range(at, min(at + 1, block.end)), state):
+                pass
+
+    def _runs_of(self, block: Block) -> Iterator[tuple[int, int, int]]:
+        """For each statement that does more than touch registers, and for the end, the accesses whose registers are
+        touched before it, and those of which is overwritten what they read late."""
+        data = overwritten = 0
         for at in range(block.start, block.end):
+            if self._program.steps[at] is not _PLAIN:
+                yield data, overwritten, at
+                data = overwritten = 0
+            else:
+                reads, writes, overwrites = self._masks(at)
+                data, overwritten = data | reads | writes, overwritten | overwrites
+        yield data, overwritten, block.end
+
+    def _walk(self, places: range, state: State) -> Iterator[tuple[int, Hits]]:
+        """The statements that come too early. state: of the accesses outstanding before them; at the end, those after
+        them. An access whose wait is missing counts as ended from there on."""
+        steps = self._program.steps
+        for at in places:
             step = steps[at]
             if any(state):
                 if step is not _PLAIN:

@@ -335,15 +335,8 @@ class _Given(TupleRecord):
 def _written(name: str, statement: Statement, entry: Entry) -> RegisterUse:
     arch, flags = entry.architecture.name, statement.modifiers
     one, form = operation_of(name, arch), form_of(statement, arch)
-    spans = [registers(text) for text in statement.operands]
-    operands = [
-        (
-            access,
-            tuple([one for one in each if one.file in ("v", "a")]),
-            tuple([one for one in each if one.file == "s"]),
-        )
-        for access, each in zip(_accesses(statement, one, form), spans)
-    ]
+    accesses = _accesses(name, statement, one, form)
+    operands = [(access, *_spans(text)) for access, text in zip(accesses, statement.operands)]
     if one.scalar if one is not None else name.startswith("s_"):
         states = _nop_states(name, statement)
         waits = name in DEPENDENCY_WAITS and _waits_for_results(statement)
@@ -352,21 +345,31 @@ def _written(name: str, statement: Statement, entry: Entry) -> RegisterUse:
         _dpp(flags), "gds" in flags, frozenset(_SOURCE.findall(" ".join(statement.operands).lower())),
         _op_sel(form, flags.get("op_sel", "")), flags.get("dst_sel", "dword").lower() != "dword", _wait_vdst(flags),
     )  # fmt: skip
-    return _vector(name, one, form, operands, given, entry)._replace(states=int(name.startswith(KNOWN)))
+    return _vector(name, one, form, operands, given, entry)
+
+
+@lru_cache(maxsize=16384)
+def _spans(operand: str) -> tuple[Spans, Spans]:
+    """The vector registers and the SGPRs that an operand names."""
+    return vector_registers(operand), tuple([one for one in registers(operand) if one.file == "s"])
 
 
 def _vector(
     name: str, one: Operation | None, form: Form | None, operands: Sequence[Accessed], given: _Given, entry: Entry
 ) -> RegisterUse:
     """What another vector instruction does, by its record and its operands in the order of the text."""
-    kinds = _kinds(name, entry.architecture.name) | ({"DPP"} if given.dpp else set())
+    kinds = _kinds(name, entry.architecture.name)
+    if given.dpp:
+        kinds |= {"DPP"}
     if "LDS_DIRECT" in kinds and given.unwaited:
         kinds |= {"WAIT_VDST", f"WAIT_VDST_{given.unwaited}"}
     if "lds_direct" in given.sources or _reads_m0(one, form, given.gds):
         kinds |= _m0_kinds(one)
     if entry.architecture.family.blocks:
-        kinds |= _data_kinds(operands, given) if "VALU" in kinds else set()
-        kinds |= {"PART"} if one is not None and form is not None and _keeps_part(one, form, given) else set()
+        if "VALU" in kinds and (named := _data_kinds(operands, given)):
+            kinds |= named
+        if one is not None and form is not None and _keeps_part(one, form, given):
+            kinds |= {"PART"}
     roles = ("C", "A", "B", "C") if "DOT" in kinds else ()  # the accumulator of three operands is the destination
     stored = _stored(name, one, form, operands)
     reads: list[tuple[str, RegisterRange]] = []
@@ -453,6 +456,8 @@ def _keeps_part(one: Operation, form: Form, given: _Given) -> bool:
 
 def _op_sel(form: Form | None, text: str) -> int:
     """OP_SEL as a mask, bit 3 the destination's; from RDNA3 on it is the half that an operand names."""
+    if not text:
+        return 0
     bits = [bit.strip() for bit in text.strip("[]").split(",") if bit.strip()]
     sources = sum(not use.destination and not use.number for use in form.operands) if form is not None else 3
     places = [*range(len(bits))]
@@ -680,11 +685,12 @@ def accesses(statement: Statement, arch: str) -> tuple[str, ...]:
     >>> accesses(read_line("global_atomic_add v1, v2, v3, s[0:1] glc"), "gfx90a")
     ('w', 'r', 'r', 'r')
     """
-    return _accesses(statement, operation_of(bare(statement.mnemonic), arch), form_of(statement, arch))
+    name = bare(statement.mnemonic)
+    return _accesses(name, statement, operation_of(name, arch), form_of(statement, arch))
 
 
-def _accesses(statement: Statement, one: Operation | None, form: Form | None) -> tuple[str, ...]:
-    name, flags, count = bare(statement.mnemonic), statement.modifiers, len(statement.operands)
+def _accesses(name: str, statement: Statement, one: Operation | None, form: Form | None) -> tuple[str, ...]:
+    flags, count = statement.modifiers, len(statement.operands)
     if SCALE_PREFIX in name:
         return ("r",) * count
     if not is_known(name):
@@ -701,32 +707,37 @@ def _accesses(statement: Statement, one: Operation | None, form: Form | None) ->
 
 def form_of(statement: Statement, arch: str) -> Form | None:
     """The form of its operation that a statement is written by; None of what no table has."""
-    one = operation_of(bare(statement.mnemonic), arch)
+    vectors = tuple([bool(_spans(text)[0]) for text in statement.operands])
+    return _form_of(bare(statement.mnemonic), arch, vectors, *_stated(statement.modifiers))
+
+
+def _stated(flags: Mapping[str, str]) -> tuple[bool, bool, bool, bool, bool]:
+    """What modifiers say of the form: whether it has DPP, loads to LDS, and returns what it changes in memory (GLC, SC0
+    and TH)."""
+    if not flags:
+        return False, False, False, False, False
+    hint = flags.get("th", "").lower()
+    return _dpp(flags), "lds" in flags, "glc" in flags, "sc0" in flags, "return" in hint or hint[-1:] in _ODD
+
+
+@lru_cache(maxsize=16384)
+def _form_of(name: str, arch: str, vectors: tuple[bool, ...], dpp: bool, lds: bool, *returns: bool) -> Form | None:
+    """The form that fits best. vectors: of each operand, whether it names vector registers."""
+    one = operation_of(name, arch)
     if one is None or not one.forms:
         return None
-    forms = [form for form in one.forms if len(form.operands) == len(statement.operands)] or one.forms
-    if len(forms) == 1:
-        return forms[0]
-    dpp = _dpp(statement.modifiers)
-    return max(forms, key=lambda form: _fits(form, statement, dpp))
+    forms = [form for form in one.forms if len(form.operands) == len(vectors)] or one.forms
+
+    def fits(form: Form) -> tuple[bool, bool, bool, bool]:
+        return (
+            all(operand.kind[:1] not in _SCALAR or not vector for operand, vector in zip(form.operands, vectors)),
+            form.lanes_kept == dpp,
+            all(form.implied.get(name, value) == value for name, value in zip(("glc", "sc0", "th"), returns)),
+            bool(form.implied.get("lds")) == lds,
+        )
+
+    return max(forms, key=fits)
 
 
 def _dpp(flags: Mapping[str, str]) -> bool:
     return bool(flags) and any(flag.startswith(DPP) for flag in flags)
-
-
-def _fits(form: Form, statement: Statement, dpp: bool) -> tuple[bool, bool, bool, bool]:
-    """Whether a form has vector registers where they are, has DPP, returns what it changes in memory, and loads to LDS,
-    as the statement does."""
-    flags, operands = statement.modifiers, statement.operands
-    vectors = all(operand.kind[:1] not in _SCALAR or not vector_registers(text)
-                  for operand, text in zip(form.operands, operands))  # fmt: skip
-    hint = flags.get("th", "").lower()
-    stated = {"glc": "glc" in flags, "sc0": "sc0" in flags, "th": "return" in hint or hint[-1:] in _ODD}
-    returns = all(form.implied.get(name, value) == value for name, value in stated.items())
-    return (
-        vectors,
-        form.lanes_kept == dpp,
-        returns,
-        bool(form.implied.get("lds")) == ("lds" in flags),
-    )
