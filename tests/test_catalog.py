@@ -13,8 +13,11 @@ import pytest
 
 import mmacalc
 from mmacalc import Error
+from mmacalc.catalog import MAKERS, makers
 from mmacalc.catalog.grammar.chips import Meaning, meaning
 from mmacalc.formats import CHOICES, FORMATS
+from mmacalc.model.architecture import VENDORS
+from samples import sampled
 
 COUNTS = {"cdna1": 20, "cdna2": 27, "cdna3": 46, "rdna3": 6, "rdna4": 22}
 ALIASES = {
@@ -330,6 +333,31 @@ def test_what_drivers_compilers_and_shops_print_is_an_architecture(printed, arch
 def test_a_name_of_several_architectures_or_of_none_is_refused(name, says):
     with pytest.raises(Error, match=says):
         mmacalc.architecture(name)
+
+
+@sampled("word", MAKERS, 3)
+def test_a_product_is_never_taken_for_another_vendors(word):
+    """A vendor's word before and behind every known name: what is found is that vendor's, or nothing is."""
+    owner = {
+        known: mmacalc.architecture(arch).vendor
+        for arch, aliases in mmacalc.architectures().items() for known in (arch, *aliases)
+    }  # fmt: skip
+    assert len(owner) > 150
+    for known, vendor in owner.items():
+        for text in (f"{word} {known}", f"{known.upper()} ({word.title()})"):
+            if vendor == MAKERS[word] and word in (*VENDORS, "radeon", "geforce"):
+                assert mmacalc.architecture(f"{word} {known}") == mmacalc.architecture(known)
+                continue
+            try:
+                found = mmacalc.architecture(text).vendor
+            except Error:
+                continue
+            assert makers(text) == {vendor} == {found}, text
+
+
+def test_a_refused_vendor_is_told_whose_the_product_is():
+    with pytest.raises(Error, match=r"'Intel Arc A2'\. a2 is NVIDIA's \(sm_86\); leave the other vendor's name out"):
+        mmacalc.architecture("Intel Arc A2")
 
 
 def test_a_compute_capability_is_its_target_in_every_spelling_of_nvcc_cmake_and_torch():

@@ -2,6 +2,8 @@
 
 import re
 
+import ml_dtypes
+import numpy as np
 import pytest
 
 import mmacalc
@@ -109,6 +111,20 @@ def test_what_no_source_says_is_refused_by_name():
         reply = answer(line)
         assert reply.status == 2, line
         assert words in reply.err
+
+
+@pytest.mark.parametrize(
+    ("arch", "dtype", "name"),
+    [("amx", "bfloat16", "tdpbf16ps"), ("amx-gnr", "float16", "tdpfp16ps"), ("amx", "int8", "tdpbssd"),
+     ("amx", "uint8", "tdpbuud"), ("sme-512", "float16", "fmopa.s.h"), ("sme-128", "float32", "fmopa.s.s")],
+)  # fmt: skip
+def test_gemm_chooses_the_instruction_where_no_cycles_are_published(arch, dtype, name):
+    rng = np.random.default_rng(26)
+    a, b = (rng.integers(0, 9, shape).astype(getattr(ml_dtypes, dtype, dtype)) for shape in ((20, 40), (40, 24)))
+    d = mmacalc.gemm(a, b, arch=arch)
+    assert d.emulation.instruction.name == name
+    np.testing.assert_array_equal(d, mmacalc.gemm(a, b, arch=arch, instruction=name))
+    np.testing.assert_array_equal(d, a.astype(int) @ b.astype(int))
 
 
 def test_functions_of_c_headers_name_their_instructions():

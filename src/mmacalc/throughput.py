@@ -466,18 +466,20 @@ def estimate(
         wanted = formats_named(type)
         clocks = (clock for form, clock in where.product.clock_for.items() if form in wanted)
         where = where._replace(clock_ghz=next(clocks, where.clock_ghz))
+    record = entry(architecture).architecture
+    record.family.require("estimate", record.title)
     shape, fitting = (m, n, k), _fitting(architecture, (m, n, k), type, out)
     best = _peak(_products(architecture, formats_named(type)), rated_product(architecture))
     least = min(_memory(inst, fields, m * k, k * n, m * n) for inst, fields in fitting)
     made = [_with_tile(one, shape, where) for one in _candidates(architecture, fitting, shape, best)]
     candidates = _ordered([_timed(one, where, least) for one in made], n, lambda one: one.longest)
-    return Estimate(entry(architecture).architecture, where, m, n, k, type, 2 * m * n * k, best, least, candidates)
+    return Estimate(record, where, m, n, k, type, 2 * m * n * k, best, least, candidates)
 
 
 def chained(architecture: str, m: int, n: int, k: int, type: str) -> tuple[Candidate, ...]:
     """The candidates of `estimate`, without tiles and times, in the order in which `gemm` takes them: by the time that
-    their chains take on the matrix units alone, spread evenly. Another instruction gives other bits, so this order
-    stays as it is where `estimate` comes to another.
+    their chains take on the matrix units alone, spread evenly; by the number of instructions where no cycles are known.
+    Another instruction gives other bits, so this order stays as it is where `estimate` comes to another.
 
     >>> chained("gfx942", 4096, 4096, 4096, "f16")[0].instruction.name
     'v_mfma_f32_16x16x16_f16'
@@ -506,7 +508,6 @@ def _fitting(
     if min(shape) < 1:
         raise Error(f"M, N and K of a GEMM are at least 1; got {m}x{n}x{k}")
     record = entry(architecture).architecture
-    record.family.require("estimate", record.title)
     wanted, results, scales = formats_named(type), formats_named(out) if out else None, scaling(type)
     fitting = [
         (inst, fields)

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
+    from .grammar.chips import Meaning
+
 __all__ = [
     "Catalog", "Entry", "architecture", "architectures", "entry", "every_instruction", "instruction", "instructions",
     "known_name", "product",
@@ -57,6 +59,14 @@ __all__ = [
 
 # What drivers and shops print before a chip's name, in their order.
 BRANDS = ("nvidia", "amd", "tesla", "geforce", "instinct", "radeon", "rtx", "rx")
+MAKERS = {
+    "nvidia": "nvidia", "tesla": "nvidia", "geforce": "nvidia", "quadro": "nvidia", "rtx": "nvidia", "gtx": "nvidia",
+    "amd": "amd", "instinct": "amd", "radeon": "amd", "rx": "amd",
+    "intel": "intel", "arc": "intel", "iris": "intel", "xeon": "intel",
+    "apple": "apple", "macbook": "apple", "mac": "apple",
+    "arm": "arm", **dict.fromkeys(("mali", "adreno", "qualcomm", "powervr", "ascend", "huawei", "cambricon"), "another"),
+}  # fmt: skip
+"""Words of products that say whose they are, with the vendor of `mmacalc.model.Architecture`."""
 
 
 class Catalog:
@@ -90,14 +100,19 @@ class Catalog:
     def known_name(self, name: str) -> tuple[str, bool]:
         """What `mmacalc.catalog.known_name` gives."""
         short = normalised(name)
-        if short in self._names:  # without the lock: a name is entered when all that it leads to is there
-            return short, False
+        if short in self._names and self._made_by(name, self._names[short]):
+            return short, False  # without the lock: a name is entered when all that it leads to is there
         with self._lock:
             for file in [file for file, outside in self._unread if not outside and (file == short or _mentions(file, name))]:
                 self._read(file, False)
             while short not in self._names and self._unread:
                 self._read(*self._unread[0])
-        return (short, False) if short in self._names else self._by_words(name, short)
+            known = short in self._names and self._made_by(name, self._names[short])
+        return (short, False) if known else self._by_words(name, short)
+
+    def _made_by(self, text: str, architecture: str) -> bool:
+        """Whether a text has no word of another vendor than an architecture's."""
+        return makers(text) <= {self._entries[architecture].architecture.vendor}
 
     def _by_vendor(self) -> dict[str, str]:
         """The names of the architectures that are known, by vendor; of NVIDIA without those of one chip's family."""
@@ -112,24 +127,35 @@ class Catalog:
         """What a text means that is not a known name to the letter."""
         from .grammar.chips import meaning
 
+        self.names()  # of all files
         owners = {name: self._names[known] for known, name in self._display_names.items()}
         for entry in self._entries.values():
             owners |= dict.fromkeys(entry.architecture.series, entry.architecture.name)
-        found = meaning(name, {**owners, **dict.fromkeys(self._without, "no matrix instructions")})
+        without = dict.fromkeys(self._without, "no matrix instructions")
+        found = meaning(name, {**{own: arch for own, arch in owners.items() if self._made_by(name, arch)}, **without})
         if found is None:
-            parts = [part for word in name.split() if (part := normalised(word)) in self._names]
-            hint = did_you_mean(parts[0] if parts else short, self._display_names, shown=self._display_names)
-            known = "; ".join([f"{vendor} {names}" for vendor, names in self._by_vendor().items()])
-            raise Error(
-                f"unknown architecture '{name}'.{hint} Known: {known}. `mmacalc architectures` lists them with their "
-                "products; what is covered and what is not: https://mmacalc.github.io/mmacalc/coverage.html",
-                kind="unknown name",
-            )
+            raise self._unknown(name, short, meaning(name, owners), owners)
         if found.name in self._without:
             raise Error(f"{name} has no matrix instructions: {self._without[found.name]}")
         if found.name in owners and normalised(found.name) not in self._names:  # a series
             return normalised(owners[found.name]), True
         return normalised(found.name), found.other
+
+    def _unknown(self, name: str, short: str, other: Meaning | None, owners: Mapping[str, str]) -> Error:
+        """The refusal of a name; `other` is what it means if the vendors that it names are left out."""
+        parts = [part for word in name.split() if (part := normalised(word)) in self._names]
+        own = {known: shown for known, shown in self._display_names.items() if self._made_by(name, self._names[known])}
+        hint = did_you_mean(parts[0] if parts else short, own, shown=own)
+        if other is not None:
+            owner = self._entries[owners[other.name]].architecture
+            whose = VENDORS[owner.vendor]
+            hint = f" {other.name} is {whose}'s ({owner.name}); leave the other vendor's name out if you mean it.{hint}"
+        known = "; ".join([f"{vendor} {names}" for vendor, names in self._by_vendor().items()])
+        return Error(
+            f"unknown architecture '{name}'.{hint} Known: {known}. `mmacalc architectures` lists them with their "
+            "products; what is covered and what is not: https://mmacalc.github.io/mmacalc/coverage.html",
+            kind="unknown name",
+        )
 
     def _read(self, file: str, outside: bool) -> None:
         """Read one file and add its architectures: all of them, or with an `Error` none."""
@@ -210,6 +236,24 @@ def normalised(name: str) -> str:
     for brand in BRANDS:
         short = short.removeprefix(brand) or short
     return short
+
+
+def makers(name: str) -> set[str]:
+    """The vendors that a product's text names: see `MAKERS`.
+
+    >>> makers("Intel Arc A770"), makers("amd-mi300x"), makers("A100"), sorted(makers("AMD RTX4090"))
+    ({'intel'}, {'amd'}, set(), ['amd', 'nvidia'])
+    """
+    if name.isdecimal():
+        return set()
+    words = "".join([letter if letter.isalnum() else " " for letter in name.lower()]).split()
+    found = {MAKERS[word] for word in words if word in MAKERS}
+    joined = "".join(words)
+    for brand in BRANDS:
+        if (rest := joined.removeprefix(brand)) and rest != joined:
+            found.add(MAKERS[brand])
+            joined = rest
+    return found
 
 
 @arguments_checked

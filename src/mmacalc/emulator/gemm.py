@@ -109,7 +109,8 @@ def gemm(
             rows of A and whole columns of B, so it has the same bits for any chunks and workers.
         arch: any name of an architecture, target or product.
         instruction: a name, or an `Instruction`. If left out, that which takes the matrix units the least time for the
-            type of A: float16, bfloat16, int8 ... (float32 is TF32 on NVIDIA).
+            type of A: float16, bfloat16, int8 ... (float32 is TF32 on NVIDIA); where no cycles are published (AMX,
+            SME), that of which the fewest are needed.
         k_order: the order in which the steps of K are chained: "ascending", "descending", or their numbers in order.
         split_k: into how many chains of about equal length K is cut; or the k at which new chains begin, such as
             (128, 256); or a word. "cublas:3": slices of whole 64 k (of fp8 128 k), as others measured it on an H100.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Meaning", "meaning"]
 
-VENDORS = {"nvidia", "amd", "intel", "tesla", "geforce", "instinct", "radeon", "arc", "r", "tm", "c"}
+VENDORS = {"nvidia", "amd", "intel", "arm", "tesla", "geforce", "instinct", "radeon", "arc", "r", "tm", "c"}
 # Words that make no other product of a name: the same chip with the same units and clock.
 INSIGNIFICANT = {
     "gpu", "graphics", "generation", "oam", "hbm2", "hbm2e", "hbm3", "hbm3e", "sxm", "sxm2", "sxm4", "sxm5", "sxm6",

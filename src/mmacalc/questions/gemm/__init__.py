@@ -6,7 +6,8 @@
     mmacalc gemm -a H100 --against MI300X,A100 --type bf16 --m 64 --n 64 --k 4096 --distribution positive
 
 Matrices are (M, K), (K, N) and (M, N), of any size, with batches before them; files are .npy, .npz (as FILE.npz:NAME)
-or CSV. Without -i the instruction is that which takes the matrix units the least time for the type of A.
+or CSV. Without -i the instruction is that which takes the matrix units the least time for the type of A; where no
+cycles are published (AMX, SME), that of which the fewest are needed.
 """
 
 from __future__ import annotations
