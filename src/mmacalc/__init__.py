@@ -82,7 +82,7 @@ TEXTS = {
     "questions.layout.LayoutAnswer": "layout:text",
     "questions.lint.CheckedListing": "lint:text",
     "questions.numerics.InstructionNumerics": "numerics:text",
-    "questions.numerics.NumericsComparison": "numerics:comparison_text",
+    "questions.numerics.TwoNumerics": "numerics:two_text",
     "questions.numerics.Overview": "numerics:overview_text",
     "questions.profile.Profiles": "profile:comparison_text",
     "questions.run.Run": "run:text",
