@@ -30,6 +30,21 @@ MFMA = "v_mfma_f32_32x32x8_f16"
         ("sm_80", "SM80_8x8x4_F64F64F64F64_TN", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"),
         ("sm_90a", "SM90::GMMA::MMA_64x128x16_F32F16F16_SS",
          "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"),
+        ("sm_120a", "SM120_16x8x32_TN<float_e4m3_t, float_e2m1_t, float>",
+         "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e2m1.f32"),
+        ("sm_120a", "cute::SM120::BLOCKSCALED::SM120_16x8x64_TN_VS<cutlass::float_e2m1_t, float_e2m1_t, float, "
+         "cutlass::float_ue4m3_t, 16>",
+         "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"),
+        ("sm_120a", "SM120_16x8x32_TN_VS<float_e2m3_t, float_e4m3_t, float, float_ue8m0_t, 32>",
+         "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e2m3.e4m3.f32.ue8m0"),
+        ("B200", "SM100_MMA_F16BF16_2x1SM_SS<half_t, half_t, float, 256, 128, UMMA::Major::K, UMMA::Major::K>",
+         "tcgen05.mma.cta_group::2.kind::f16"),
+        ("B200", "SM100_MMA_S8_TS", "tcgen05.mma.cta_group::1.kind::i8"),
+        ("B200", "SM100_MMA_MXF4_SS<float_e2m1_t, float_e2m1_t, float, float_ue8m0_t, 128, 128, 32>",
+         "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32"),
+        ("PVC", "XE_8x16x16_F32BF16BF16F32_TT", "dpas.8x8.f.f.bf.bf"),
+        ("B580", "XE_DPAS_TT<4, float, half_t>", "dpas.8x4.f.f.hf.hf"),
+        ("B580", "XE_4x16x32_S32U8U8S32_TT{}", "dpas.8x4.d.d.u8.u8"),
         ("gfx942", "mfma_f32_32x32x8_f16", MFMA),
         ("gfx942", "__builtin_amdgcn_mfma_f32_32x32x8f16", MFMA),
         ("gfx942", "llvm.amdgcn.mfma.f32.32x32x8f16", MFMA),
@@ -42,10 +57,34 @@ MFMA = "v_mfma_f32_32x32x8_f16"
 )  # fmt: skip
 def test_a_name_that_leaves_no_doubt_is_taken_and_the_full_one_is_printed(arch, given, name):
     assert mmacalc.instruction(arch, given).name == name
-    reply = answer(["-a", arch, "-i", given, "-D", "--pattern"])
-    if "matrix" not in name:
+    if not name.startswith(("ldmatrix", "stmatrix", "tcgen05")):
+        reply = answer(["-a", arch, "-i", given, "-D", "--pattern"])
         assert reply.status == 0, reply.err
-        assert name in reply.out.lower()
+        assert f"instruction: {name}".lower() in reply.out.lower()
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("SM80_16x8x16_F32F16F16F32_TN", "A: 16x16 f16, 4 registers a thread"),
+        ("mma.m16n8k16.f32.f16.f16.f32", f"Instruction: {MMA}"),
+        ("WarpGemmMfmaF16F16F32M32N32K8", "D: 32x32 f32, 16 registers a thread"),
+        ("fx.rocdl.MFMA(16, 16, 16, fx.BFloat16)", "Instruction: V_MFMA_F32_16X16X16BF16_1K"),
+        ("MI16x16x4x1", "Instruction: V_MFMA_F32_16X16X4F32"),
+        ("SM75_U32x4_LDSM_N", "moves 4 matrices of 8x8, b16"),
+        ("SM100_MMA_F16BF16_SS", "tcgen05.mma.cta_group::1.kind::f16"),
+        ("fx.make_layout((4, 4, 2), (1, 8, 4))", "CuTe: (4,4,2):(1,8,4)"),
+    ],
+)
+def test_a_name_alone_is_explained_as_one_instruction_wherever_it_is_from(given, says):
+    reply = answer(["explain", given])
+    assert reply.status == 0, reply.err
+    assert says in reply.out
+
+
+def test_a_name_that_may_be_several_and_one_that_is_none_are_refused_by_explain():
+    assert "may be 2 instructions of cdna1" in answer(["explain", "MI32x32x8x1"]).err
+    assert "there is no matrix instruction" in answer(["explain", "hello"]).err
 
 
 def test_every_name_of_amd_is_found_without_its_underscores_and_its_beginning():

@@ -20,7 +20,7 @@ from ..command import Command, Reply, argument, flag, option, refuse_given, show
 from ..command.common import INSTRUCTIONS, JSON, MODIFIERS, TARGET, WAVE
 from ..command.options import modifiers
 from ..foreign import reads
-from .layout import TENSOR, answered, conversion_text
+from .layout import ELEMENT, TENSOR, answered, conversion_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -329,8 +329,8 @@ def run(options: Options) -> Reply:
     if options.architecture is None and len(names) == 2 and all(map(reads, names)):
         own = ("use", "keep_k", "list", "wavefront", *[one.name for one in MODIFIERS])
         refuse_given(COMMAND, options, own, "is for instructions; these are layouts")
-        return answered(names, options.tensor, None, options.json)
-    refuse_given(COMMAND, options, ("tensor",), "is for layouts; instructions have their own sizes")
+        return answered(names, options.tensor, options.type, options.json)
+    refuse_given(COMMAND, options, ("tensor", "type"), "is for layouts; instructions have their own sizes")
     if options.architecture is None:
         raise Error("no architecture was given; choose one with -a, such as `-a cdna3` or `-a MI300X`")
     known = entry(options.architecture)
@@ -351,7 +351,7 @@ def run(options: Options) -> Reply:
 COMMAND = Command(
     "chain", "whether the result of one instruction can feed the next, and how", "chain", __doc__,
     (
-        TARGET, WAVE, JSON, TENSOR,
+        TARGET, WAVE, JSON, TENSOR, ELEMENT,
         argument("x", "the instruction whose result D is used", nargs="?", placeholder="X"),
         argument("y", "the instruction that uses it", nargs="?", placeholder="Y"),
         INSTRUCTIONS,

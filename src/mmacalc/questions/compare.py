@@ -22,7 +22,7 @@ from ..foreign import reads
 from ..formats import Format
 from ..throughput import duration
 from .find.arithmetic import Arithmetic, aligned, held_text, lanes_of, side_by_side, size_text
-from .layout import TENSOR, answered, conversion_text
+from .layout import ELEMENT, TENSOR, answered, conversion_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -327,8 +327,8 @@ def run(options: Options) -> Reply:
     """Compare the two."""
     if len(options.names) == 2 and not options.architecture and all(map(reads, options.names)):
         refuse_given(COMMAND, options, ("instruction",), "is for instructions; these are layouts")
-        return answered(options.names, options.tensor, None, options.json)
-    refuse_given(COMMAND, options, ("tensor",), "is for layouts; instructions have their own sizes")
+        return answered(options.names, options.tensor, options.type, options.json)
+    refuse_given(COMMAND, options, ("tensor", "type"), "is for layouts; instructions have their own sizes")
     if len(options.names) > 2 and all(map(_is_architecture, options.names[:2])):
         pair, note = _asked(options.names[:2], options.names[2:])
         return show(options.json, "compare", compare(*pair), text, notes=(note,) if note else ())
@@ -351,7 +351,7 @@ COMMAND = Command(
             "names", "the architecture and the instruction, first of one, then of the other", nargs="*",
             placeholder="INSTRUCTION",
         ),
-        ARCHITECTURES, INSTRUCTIONS, TENSOR, JSON,
+        ARCHITECTURES, INSTRUCTIONS, TENSOR, ELEMENT, JSON,
     ),
     run, {"compare": text, "layout-conversion": conversion_text},
 )  # fmt: skip

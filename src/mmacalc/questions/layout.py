@@ -352,14 +352,16 @@ def run(options: Options) -> Reply:
 
 
 TENSOR = option("--tensor", placeholder="MxN", help="the tensor's sizes (default: the smallest that all warps share)")
+ELEMENT = option(
+    "--type", placeholder="FORMAT", help="of layouts: the format of an element, for the bytes of a conversion (f32)"
+)
 
 COMMAND = Command(
     "layout", "explain a layout of Triton, Gluon or CuTe; of two say how they differ and what a conversion costs",
     "chain", __doc__,
     (
         argument("text", "a layout, or two", nargs="+", placeholder="LAYOUT"),
-        TENSOR,
-        option("--type", placeholder="FORMAT", help="the format of an element, for the bytes of a conversion (f32)"),
+        TENSOR, ELEMENT,
         JSON,
     ),
     run, {"layout": text, "layout-conversion": conversion_text},

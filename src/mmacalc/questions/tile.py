@@ -159,7 +159,8 @@ def text(answer: TileAnswer) -> str:
         f"Tile: {shape} by {plural(tile.arrangement.spans['wave'], 'wave')} ({'x'.join(map(str, tile.waves))}) of "
         f"{tile.lanes} threads, each with {plural(tile.instructions, 'instruction')} ({each})"
     )
-    lines.append(f"    {tile.arrangement.pattern}")
+    if max(tile.arrangement.spans.values()) > 1:
+        lines.append(f"    {tile.arrangement.pattern}")
     if answer.partial_sums > 1:
         lines.append(f"    each D is the sum of what {answer.partial_sums} waves along k have in the same registers")
     for one in answer.operands:

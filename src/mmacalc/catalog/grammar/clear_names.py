@@ -7,6 +7,8 @@ builtin, an intrinsic of LLVM's, ck's and Tensile's names.
     __builtin_amdgcn_mfma_f32_32x32x8f16, llvm.amdgcn.mfma.f32.32x32x8f16
     llvm.nvvm.mma.m16n8k16.row.col.bf16, __dmma_m8n8k4_mma_f64      LLVM's and clang's of NVIDIA
     SM80_16x8x16_F32F16F16F32_TN        CUTLASS's and CuTe's, of mma, wgmma, ldmatrix and stmatrix
+    SM120_16x8x32_TN<float_e4m3_t, float_e2m1_t, float>, SM100_MMA_F16BF16_SS      whose types are arguments
+    XE_8x16x16_F32BF16BF16F32_TT, XE_DPAS_TT<8, float, half_t>                     those of sycl-tla
     WarpGemmMfmaF16F16F32M32N32K8       ck_tile's
     fx.rocdl.MFMA(16, 16, 16, fx.BFloat16), fly_rocdl.atom.cdna3.mfma<16x16x16, (bf16, bf16) -> f32>    FlyDSL's
     MI32x32x8x1                         of a kernel's name of Tensile (hipBLASLt), where the formats leave one
@@ -43,6 +45,21 @@ _ATOM = re.compile(
     re.IGNORECASE,
 )
 _MOVE = re.compile(r"SM(?P<arch>\d+)_U(?P<bits>16|32)x(?P<count>[1248])_(?P<kind>LD|ST)SM_(?P<turn>[NT])", re.IGNORECASE)
+_TYPED = re.compile(
+    r"SM120_(?P<shape>\d+x\d+x\d+)_TN(?P<scaled>_VS)?\s*<(?P<types>[\w:,\s]+)>(?:\s*\{\s*\})?", re.IGNORECASE
+)
+_TENSOR = re.compile(r"SM100_MMA_(?P<kind>[A-Z0-9]+)(?P<two>_2x1SM)?_(?:SS|TS)(?:\s*<(?P<arguments>.*)>)?(?:\s*\{.*\})?", re.IGNORECASE)
+_XE = re.compile(
+    rf"XE_(?P<m>\d)x16x\d+_(?P<types>(?:{TYPES}){{4}})_TT(?:\s*\{{.*\}})?|XE_DPAS_TT\s*<(?P<arguments>[\w:,\s]+)>.*",
+    re.IGNORECASE,
+)
+KINDS = {"F16BF16": ("f16",), "TF32": ("tf32",), "S8": ("i8",), "F8F6F4": ("f8f6f4",), "MXF8F6F4": ("mxf8f6f4", "block32"),
+         "MXF4": ("mxf4", "block32"), "MXF4, 16": ("mxf4nvf4", "block16")}  # fmt: skip
+"""CuTe's word for a kind of tcgen05.mma, with the size of a block where that is an argument; what PTX has for it."""
+CPLUSPLUS = {"half_t": "f16", "bfloat16_t": "bf16", "float": "f32", "tfloat32_t": "tf32", "int8_t": "s8", "uint8_t": "u8",
+             "int": "s32", "int32_t": "s32", "int4b_t": "s4", "uint4b_t": "u4"}  # fmt: skip
+DPAS = {"f16": "hf", "bf16": "bf", "f32": "f", "s32": "d", "s8": "s8", "u8": "u8", "s4": "s4", "u4": "u4", "tf32": "tf32"}
+"""Intel's words for formats."""
 _TILE = re.compile(
     r"WarpGemm(?:Impl|Attribute)?Mfma(?P<a>F16|Bf16|bf16|Fp8|Bf8|I8|F32|f8)(?P<b>\w*?)(?P<d>F32|I32)"
     r"M(?P<m>\d+)N(?P<n>\d+)K(?P<k>\d+)\w*",
@@ -134,10 +151,12 @@ def candidates(entry: Entry, text: str) -> list[str]:
         return _by_function(entry, word)
     if len(word) <= 200 and (fly := _FLY.fullmatch(word)):
         return _by_fly(entry, fly)
-    if not word or len(word) > 200 or " " in word:
+    if not word or len(word) > 200:
         return []
     for parts in from_atom(word):
         return _by_parts(entry, parts)
+    if " " in word:
+        return []
     return _by_parts(entry, word.split(".")) or _squashed(entry, word) or _by_shape(entry, word)
 
 
@@ -161,7 +180,7 @@ def from_atom(word: str) -> Iterator[list[str]]:
     >>> next(from_atom("SM75_U16x8_LDSM_T"))
     ['ldmatrix', 'm8n8', 'x4', 'trans', 'b16']
     """
-    word = word.rpartition("::")[2]
+    word = re.sub(r"^(?:\w+::)+", "", word)
     if found := _MOVE.fullmatch(word):
         transposed = found["turn"].upper() == "T"
         count = whole(found["count"], "a count") * whole(found["bits"], "a width") // 32
@@ -170,6 +189,7 @@ def from_atom(word: str) -> Iterator[list[str]]:
         return
     found = _ATOM.fullmatch(word)
     if found is None:
+        yield from _from_arguments(word)
         return
     types = [one.lower() for one in re.findall(TYPES, found["types"].upper())]
     types = ["b1" if one == "u1" else one for one in types]
@@ -185,6 +205,49 @@ def from_atom(word: str) -> Iterator[list[str]]:
     yield ["mma", "sync", "aligned", shape, *order, *more, *types, *bits, *["popc"] * bool(bits)]
 
 
+def _from_arguments(word: str) -> Iterator[list[str]]:
+    """The parts of the name of an atom of CuTe's whose types are arguments of a template, or of sycl-tla's.
+
+    >>> next(_from_arguments("SM120_16x8x64_TN_VS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 16>"))[-6:]
+    ['scale_vec::4X', 'f32', 'e2m1', 'e2m1', 'f32', 'ue4m3']
+    >>> next(_from_arguments("SM100_MMA_F16BF16_2x1SM_SS")), next(_from_arguments("XE_8x16x16_F32BF16BF16F32_TT"))
+    (['tcgen05', 'mma', 'cta_group::2', 'kind::f16'], ['dpas', '8x8', 'f', 'f', 'bf', 'bf'])
+    """
+    if (found := _TENSOR.fullmatch(word)) and found["kind"].upper() in KINDS:
+        size = ", 16" if "16" in _types(found["arguments"] or "")[6:7] else ""  # after four types, M and N
+        kind, *blocks = KINDS[found["kind"].upper() + (size if found["kind"].upper() == "MXF4" else "")]
+        yield ["tcgen05", "mma", f"cta_group::{2 if found['two'] else 1}", f"kind::{kind}", *blocks]
+    elif found := _TYPED.fullmatch(word):
+        a, b, d, *scale = _types(found["types"])
+        m, n, k = found["shape"].split("x")
+        parts = ["mma", "sync", "aligned", f"m{m}n{n}k{k}", "row", "col"]
+        if not found["scaled"]:
+            yield [*parts, "kind::f8f6f4", d, a, b, d]
+        elif k == "64":
+            yield [*parts, "kind::mxf4nvf4", "block_scale", f"scale_vec::{'4X' if scale[1:] == ['16'] else '2X'}",
+                   d, a, b, d, *scale[:1]]  # fmt: skip
+        else:
+            yield [*parts, "kind::mxf8f6f4", "block_scale", d, a, b, d, *scale[:1]]
+    elif found := _XE.fullmatch(word):
+        if found["types"]:
+            m, (d, a, b, c) = found["m"], _types(",".join(re.findall(TYPES, found["types"].upper())))
+        else:
+            m, d, a, *rest = _types(found["arguments"])
+            b, c = (*rest, *(a, d)[len(rest) :])
+        if {d, a, b, c} <= DPAS.keys():
+            yield ["dpas", f"8x{m}", DPAS[d], DPAS[c], DPAS[b], DPAS[a]]
+
+
+def _types(text: str) -> list[str]:
+    """C++'s types, and other arguments, as PTX calls them.
+
+    >>> _types("cutlass::float_e4m3_t, half_t, 16")
+    ['e4m3', 'f16', '16']
+    """
+    words = [part.strip().rpartition("::")[2].lower() for part in text.split(",")]
+    return [CPLUSPLUS.get(word) or word.removeprefix("float_").removesuffix("_t") for word in words]
+
+
 def _by_parts(entry: Entry, parts: list[str]) -> list[str]:
     """The names that have these parts in this order; of several those whose other parts all say nothing.
 
@@ -194,7 +257,7 @@ def _by_parts(entry: Entry, parts: list[str]) -> list[str]:
     if len(wanted) < 2:
         return []
     found, plain = [], []
-    for name in entry.names:
+    for name in (*entry.names, *entry.tensor_memory_names) if wanted[0] == "tcgen05" else entry.names:
         own = name.lower().split(".")
         rest = _left_over(wanted, own)
         if rest is not None and not (WHOLE & {*wanted} and set(rest) - USUAL):

@@ -11,6 +11,7 @@
     mmacalc explain ~/.triton/cache/KEY          the same from .ttir to PTX or amdgcn: which became which
     mmacalc explain "#ttg.dot_op<{opIdx = 0, parent = #ttg.nvidia_mma<{...}>, kWidth = 2}>"    as `mmacalc layout`
     mmacalc explain "make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{})"    as `mmacalc tile`
+    mmacalc explain SM80_16x8x16_F32F16F16F32_TN                  a name of CuTe's, ck's, FlyDSL's ...
     cuobjdump -sass kernel.o | mmacalc explain -
 
 For each: what it computes, with the signs that modifiers put on A, B and C (A' has the halves of its registers that are
@@ -48,10 +49,11 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND", "ExplainedLine", "ExplainedOperand", "Explanation", "explain", "text"]
 
 
+_NAME = re.compile(r"[!@]?[\w.:]{3,160}(?:\s*(?:\(.*\)|<.*>))?(?:\s*\{\s*\})?", re.DOTALL)
 _CUTILE = re.compile(r"\bcuda\.tile\b|\bct\.(?:mma|matmul|load|store|kernel|bid)\b")
 SHOWN = 2  # registers whose elements are shown, besides the last
 MOST = 4  # elements of a register that are all shown
-LAYOUTS = ("#ttg.", "#triton_gpu.", "Layout", "):", ":(")
+LAYOUTS = ("#ttg.", "#triton_gpu.", "Layout", "make_layout", "):", ":(")
 """What is in a text that may be a layout of another program."""
 ROLES = {"K": "K (sparse index)", "SA": "SA (scales of A)", "SB": "SB (scales of B)"}
 DESCRIBED = "its shape and types are in the instruction descriptor: see `mmacalc help descriptor`"
@@ -375,8 +377,44 @@ def _reply(given: GivenText, options: Options) -> Reply:
 
         if reads(given.text):
             return answered([given.text], None, None, options.json)
-    found = explain(given.text, options.architecture and options.architecture.partition(":")[0])
-    return show(options.json, "explain", ExplainedText(found, given.name, given.several), text)
+    arch = options.architecture and options.architecture.partition(":")[0]
+    try:
+        found = explain(given.text, arch)
+        unread = len(found.lines) == 1 and found.lines[0].instruction is None
+    except Error:
+        if (named := _by_name(given.text, arch, options.json)) is None:
+            raise
+        return named
+    named = _by_name(given.text, arch, options.json) if unread else None
+    return named or show(options.json, "explain", ExplainedText(found, given.name, given.several), text)
+
+
+def _by_name(given: str, arch: str | None, as_json: bool) -> Reply | None:
+    """The instruction that a text means which is only its name, in parts or another program's, as a tile of one; None
+    of other texts.
+
+    Raises:
+        Error: it may be several.
+    """
+    from ...catalog import entry
+    from ..find.equivalents import named_anywhere
+    from ..tile import described
+    from ..tile import text as tile_text
+
+    word = given.strip().rstrip(";")
+    if not _NAME.fullmatch(word):
+        return None
+    try:
+        inst = entry(arch).meant(word) if arch else named_anywhere(word)
+    except Error as refused:
+        if " may be " in str(refused):
+            raise
+        return None
+    notes = [] if arch else [f"{inst.name} as on {inst.arch}; -a chooses another architecture"]
+    if not inst.flops or inst.in_tensor_memory:
+        found = ExplainedText(explain(inst.name, inst.arch), inst.name)
+        return show(as_json, "explain", found, text, notes=notes)
+    return show(as_json, "tile", described(inst.tile(), word), tile_text, notes=notes)
 
 
 def _other_answers() -> dict[str, Callable[..., str]]:
