@@ -281,7 +281,6 @@ def test_without_an_architecture_it_is_one_in_which_the_registers_fit():
         ("-a gfx942 HMMA.16816.F32", "not a target of NVIDIA"),
         ("-a gfx950 '.amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\nv_mfma_f32_32x32x8_f16'", "is for gfx942, not for"),
         ("'wmma::mma_sync(c, a, b, c);'", '`mmacalc find "wmma::mma_sync"` lists'),
-        ("mfma_f32_32x32x8_f16", "Did you mean v_mfma_f32_32x32x8_f16"),
     ],
 )
 def test_what_cannot_be_explained_is_refused(line, says):

@@ -53,8 +53,8 @@ _XE = re.compile(
     rf"XE_(?P<m>\d)x16x\d+_(?P<types>(?:{TYPES}){{4}})_TT(?:\s*\{{.*\}})?|XE_DPAS_TT\s*<(?P<arguments>[\w:,\s]+)>.*",
     re.IGNORECASE,
 )
-KINDS = {"F16BF16": ("f16",), "TF32": ("tf32",), "S8": ("i8",), "F8F6F4": ("f8f6f4",), "MXF8F6F4": ("mxf8f6f4", "block32"),
-         "MXF4": ("mxf4", "block32"), "MXF4, 16": ("mxf4nvf4", "block16")}  # fmt: skip
+KINDS = {"F16BF16": ("f16",), "TF32": ("tf32",), "S8": ("i8",), "F8F6F4": ("f8f6f4",), "MXF8F6F4": ("mxf8f6f4", "block_scale", "block32"),
+         "MXF4": ("mxf4", "block_scale", "block32"), "MXF4, 16": ("mxf4nvf4", "block_scale", "block16")}  # fmt: skip
 """CuTe's word for a kind of tcgen05.mma, with the size of a block where that is an argument; what PTX has for it."""
 CPLUSPLUS = {"half_t": "f16", "bfloat16_t": "bf16", "float": "f32", "tfloat32_t": "tf32", "int8_t": "s8", "uint8_t": "u8",
              "int": "s32", "int32_t": "s32", "int4b_t": "s4", "uint4b_t": "u4"}  # fmt: skip
