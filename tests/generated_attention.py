@@ -19,8 +19,9 @@ FLUSHED = {("gfx90a", "f16"): 2.0**-14}  # operands of MFMA that are read as 0
 class Attention:
     """The kernel of a head size, compiled."""
 
-    def __init__(self, target, name, head, causal, folder, wave=None, tile=None):
+    def __init__(self, target, name, head, causal, folder, wave=None, tile=None, **shape):
         self.inst, self.head, self.causal, self.target = mmacalc.instruction(target, name), head, causal, target
+        self.inst, _ = self.inst.split_parameters(shape)
         hip = self.inst.architecture.family.language == "hip"
         self.plan = (attention_plan if hip else cuda_attention_plan)(
             self.inst, head, causal, **({"wave": wave} if hip else {}), tile=tile
@@ -30,6 +31,7 @@ class Attention:
             path = compiled(self.source, target, folder / "a.hsaco", self.plan.wave, OPTIONS.get(target, ()))
         else:
             path = ptx_of(self.source, target, folder, ATTENTION)
+        self.options = {} if hip else {"shared": self.plan.shared}
         self.path, self.kernel = path, mmacalc.load(path)[self.plan.name]
 
     def launch(self, batches, heads, group, queries, keys, rows_first=False, seed=0):
@@ -47,6 +49,7 @@ class Attention:
         report = mmacalc.launch(
             self.kernel, (-(-queries // self.plan.block_m), heads, batches), self.plan.threads,
             *[tensor.memory for tensor in tensors], lse, queries, keys, heads, group, scale, *strides,
+            **self.options,
         )  # fmt: skip
         k, v = (np.repeat(each, group, 1) for each in (k, v))
         o, o_bound, right, l_bound = self.expected(q, k, v, float(scale))

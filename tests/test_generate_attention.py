@@ -1,5 +1,6 @@
 """Generated attention on the emulator: softmax of float64 within what the formats allow, without a finding."""
 
+import random
 import re
 
 import pytest
@@ -12,6 +13,8 @@ from mmacalc.codegen.check import check
 from samples import sampled
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32"
+WGMMA = "wgmma.mma_async.sync.aligned.m64"
+TCGEN05 = "tcgen05.mma.cta_group::1.kind::f16"
 HIP = [
     ("gfx942", "v_mfma_f32_32x32x8_f16", 64, None),
     ("gfx908", "v_mfma_f32_16x16x16f16", 64, None),
@@ -29,14 +32,27 @@ HIP = [
     ("gfx1201", "v_wmma_f32_16x16x16_f16", 64, 64),
     ("gfx90a", "v_mfma_f32_32x32x4bf16", 64, None),
 ]
+SYNCHRONISES = re.compile(
+    r"\s*(bar\.sync|fence\.proxy|cp\.async\.wait|wgmma\.(commit|wait)|tcgen05\.(commit|wait|fence))"
+)
 CUDA = [
-    ("sm_80", f"{MMA}.f16.f16.f32", 64),
-    ("sm_90a", f"{MMA}.bf16.bf16.f32", 128),
-    ("sm_120a", f"{MMA}.f16.f16.f32", 128),
-    ("sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", 32),
-    ("sm_89", f"{MMA}.bf16.bf16.f32", 64),
-    ("sm_100a", f"{MMA}.f16.f16.f32", 64),
+    ("sm_80", f"{MMA}.f16.f16.f32", 64, {}),
+    ("sm_90a", f"{WGMMA}n64k16.f32.f16.f16", 64, {}),
+    ("sm_100a", TCGEN05, 128, {"n": 64, "a": "bf16"}),
+    ("sm_90a", f"{MMA}.bf16.bf16.f32", 128, {}),
+    ("sm_90a", f"{WGMMA}n128k16.f32.bf16.bf16", 128, {}),
+    ("sm_103a", TCGEN05, 64, {}),
+    ("sm_120a", f"{MMA}.f16.f16.f32", 128, {}),
+    ("sm_90a", f"{WGMMA}n32k16.f32.f16.f16", 96, {"tile": "64x32"}),
+    ("sm_100a", TCGEN05, 80, {"n": 64}),
+    ("sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", 32, {}),
+    ("sm_90a", f"{WGMMA}n64k16.f32.bf16.bf16", 256, {}),
+    ("sm_110a", TCGEN05, 256, {"n": 96, "a": "bf16"}),
+    ("sm_89", f"{MMA}.bf16.bf16.f32", 64, {}),
+    ("sm_90a", f"{WGMMA}n192k16.f32.f16.f16", 16, {}),
+    ("sm_100a", f"{MMA}.f16.f16.f32", 64, {}),
 ]
+SMALL = [("sm_90a", f"{WGMMA}n32k16.f32.f16.f16", 32, {}), ("sm_100a", TCGEN05, 32, {"n": 32})]
 
 
 def tried(made, *sizes, **options):
@@ -55,11 +71,50 @@ def test_attention_is_right_for_lengths_that_are_no_multiples_of_the_tile(target
     assert spills(made.path) == [0], "registers are spilled to scratch memory"
 
 
-@sampled(("target", "name", "head"), CUDA, 3)
-def test_attention_of_nvidia_is_right_without_a_bank_conflict(target, name, head, tmp_path):
-    for causal, sizes in ((True, (1, 2, 2, 37, 81)), (False, (2, 1, 1, 65, 40))):
-        report = tried(Attention(target, name, head, causal, tmp_path), *sizes, rows_first=causal)
-        assert conflicts(report) == 0
+@sampled(("target", "name", "head", "options"), CUDA, 6)
+def test_attention_of_nvidia_is_right_without_a_bank_conflict(target, name, head, options, tmp_path):
+    chance = random.Random(f"{target} {name} {head}")
+    for causal in (True, False):
+        made = Attention(target, name, head, causal, tmp_path, **options)
+        queries, keys = (chance.randrange(size // 2, 2 * size) for size in (made.plan.block_m, made.plan.block_n))
+        heads = chance.choice((1, 2))
+        assert conflicts(tried(made, 1, heads, heads, queries, keys, rows_first=causal)) == 0
+
+
+@pytest.mark.parametrize(("target", "name", "options"), [
+    ("sm_90a", f"{WGMMA}n64k16.f32.f16.f16", {}), ("sm_100a", TCGEN05, {"n": 64, "a": "bf16"}),
+])  # fmt: skip
+def test_attention_by_descriptors_takes_one_query_one_key_and_queries_that_see_no_key(target, name, options, tmp_path):
+    made = Attention(target, name, 64 if "wgmma" in name else 128, True, tmp_path, **options)
+    for sizes in ((1, 1, 1, 1, 1), (1, 1, 1, 140, 11), (2, 4, 2, 3, 130)):
+        tried(made, *sizes)
+
+
+def said_of(made, text):
+    """What is found in a launch of a changed kernel, and what is noted about tcgen05's fences and waits."""
+    made.kernel = mmacalc.load(text)[made.plan.name]
+    try:
+        report, *_ = made.launch(1, 1, 1, 70, 90)
+    except Error as error:  # a barrier that nobody completes
+        return [str(error)]
+    return [*map(str, report.findings), *[note for note in report.notes if "tcgen05." in note]]
+
+
+@sampled(("target", "name", "head", "options", "part"), [
+    (*kernel, part)
+    for kernel in SMALL
+    for part in range(3)
+], 2)  # fmt: skip
+def test_the_loop_of_attention_without_one_of_its_fences_or_waits_is_named(target, name, head, options, part, tmp_path):
+    made = Attention(target, name, head, True, tmp_path, **options)
+    lines = made.path.split("\n")
+    first = next(at for at, line in enumerate(lines) if "cp.async.wait_all" in line)
+    last = max(at for at, line in enumerate(lines) if re.search(r"mbarrier\.try_wait|wgmma\.wait", line))
+    sites = [at for at in range(first, last + 1) if SYNCHRONISES.match(lines[at])]
+    assert len(sites) >= 9
+    assert said_of(made, made.path) == []
+    for at in sites[part::3]:
+        assert said_of(made, "\n".join([*lines[:at], *lines[at + 1 :]])), lines[at]
 
 
 @pytest.mark.whole
@@ -106,7 +161,19 @@ def test_p_is_handed_over_as_chain_says():
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"causal": True}, "causal is of attention"),
     ("gfx942", "v_mfma_i32_32x32x16_i8", {"attention": "1x1x3x3x64"}, "for f16 and bf16; A of"),
     ("gfx1100", "v_wmma_f16_16x16x16_f16", {"attention": "1x1x3x3x64"}, "its sibling that adds up in f32"),
-    ("sm_90a", "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16", {"attention": "1x1x3x3x64"}, "not wgmma"),
+    ("sm_90a", f"{WGMMA}n24k16.f32.f16.f16", {"attention": "1x1x3x3x64"}, "k of the second product, a multiple of 16"),
+    ("sm_90a", f"{WGMMA}n256k16.f32.f16.f16", {"attention": "1x1x3x3x64"}, "is up to 192 for attention; got 256"),
+    ("sm_90a", f"{WGMMA}n64k16.f32.f16.f16", {"attention": "1x1x3x3x72"}, "a multiple of 16 up to 256, such as 64"),
+    ("sm_90a", f"{WGMMA}n64k16.f32.f16.f16", {"attention": "1x1x3x3x64", "tile": "128x128"}, "is 64x64 or 128x64 for"),
+    ("sm_90a", f"{WGMMA}n64k16.f16.f16.f16", {"attention": "1x1x3x3x64"}, "its sibling that adds up in f32"),
+    ("sm_90a", f"{WGMMA}n32k16.f32.f16.f16", {"attention": "1x1x3x3x48"}, "copy 64 rows of 48 elements at once"),
+    ("sm_90a", f"{WGMMA}n192k16.f32.f16.f16", {"attention": "1x1x3x3x192"}, "with a smaller N"),
+    ("sm_90a", f"{WGMMA}n64k32.f32.e4m3.e4m3", {"attention": "1x1x3x3x64"}, "for f16 and bf16; A of"),
+    ("sm_100a", TCGEN05, {"attention": "1x1x3x3x64", "n": 192}, "is up to 160 for attention; got 192"),
+    ("sm_100a", TCGEN05, {"attention": "1x1x3x3x64", "m": 64}, "M = 128; got M = 64"),
+    ("sm_100a", TCGEN05.replace("::1", "::2"), {"attention": "1x1x3x3x64"}, f"use {TCGEN05}"),
+    ("sm_100a", TCGEN05.replace("mma", "mma.ws"), {"attention": "1x1x3x3x64"}, f"use {TCGEN05}"),
+    ("sm_100a", TCGEN05, {"attention": "1x1x3x3x64", "stages": 3}, "leave out stages"),
     ("sm_75", "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", {"attention": "1x1x3x3x64"}, "sm_80 and later have"),
     ("sm_80", f"{MMA}.f16.f16.f32", {"attention": "1x1x3x3x96"}, "is 32, 64, 128; got 96"),
     ("sm_80", f"{MMA}.f16.f16.f32", {"attention": "1x1x3x3x64", "tile": "128x64"}, "has 64 queries and a multiple"),

@@ -298,6 +298,20 @@ def of_generated() -> Iterator[tuple[str, Launching]]:
         for rows in (padding, (16, 16)):
             run = partial(gemm_product, inst, source, plan, orders, folder, sizes, padding=rows)
             yield f"{arch} gemm {name}, padding {rows}", captured(run)
+    yield from of_attention(folder)
+
+
+def of_attention(folder: Path) -> Iterator[tuple[str, Launching]]:
+    """Attention around mma.sync, wgmma and tcgen05.mma: three tiles of keys, two of queries that are not whole."""
+    import test_generate_attention as tests
+
+    for target, name, head, options in (tests.CUDA[0], *tests.SMALL):
+
+        def run(target: str = target, name: str = name, head: int = head, options: Any = options) -> None:
+            made = tests.Attention(target, name, head, True, folder, **options)
+            made.launch(1, 1, 1, made.plan.block_m + 6, 2 * made.plan.block_n + 26)
+
+        yield f"{target} attention {name}", captured(run)
 
 
 def captured(run: Callable[[], Any]) -> Launching:

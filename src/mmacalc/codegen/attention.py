@@ -7,7 +7,8 @@ and Gimelshein, arXiv:1805.02867; FlashAttention-2, Dao, arXiv:2307.08691).
 P = exp(S - largest) is handed from the first product to the second in registers, as `mmacalc.chain` says:
 
     AMD       S^T = K Q^T, D of it is B of    O^T = V^T P^T     a lane has one query, so what belongs to it is its own
-    NVIDIA    S = Q K^T,   D of it is A of    O = P V           the four lanes of a group have two queries
+    NVIDIA    S = Q K^T,   D of it is A of    O = P V           the four lanes of a group have two queries; with
+                                                                tcgen05 a thread has one, and P is in Tensor Memory
 
 Where `chain` relabels k, the rows of K are put into LDS in that order; where elements would have to move between
 lanes they are exchanged (RDNA3), or go through LDS.
@@ -19,11 +20,14 @@ from ..base.checks import shown
 from ..base.errors import Error
 from ..base.records import TupleRecord
 from ..chaining import chain
+from ..memory_access.swizzles import MODES
 from .fragments import fragment
 from .gemm import VECTOR, best_swizzle, held_k, kpack_of, lost_cycles, pieces, transposing, turns_of, writes
 from .gemm_staging import FIRST_ASYNC, STATIC_BYTES, THREADS, target_number
 from .source import extents, kernel_name, memory_type
 from .staging import Side, matrix_swizzle
+from .tensor_copies import ALIGNMENT, SHARED_BYTES
+from .wgmma import WARPGROUP, widest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +49,13 @@ FEWER_KEYS = {"gfx11": 16, "gfx10": 16, "gfx120": 32}
 """Of larger heads, where more would spill: waves have 256 registers, of which Q and O take half (on RDNA3, where both
 halves of a wave hold all of Q, three quarters)."""
 MOST_HEAD = 256
-CUDA_HEADS = (32, 64, 128)
+CUDA_HEADS = (32, 64, 128)  # of mma.sync
+K_STAGES = 2  # tiles of K in shared memory of NVIDIA's kernels, and one of V
+STATIC_MARGIN = 256  # bytes of shared memory, for an mbarrier
+MOST_WARPGROUPS = 2  # that share a tile of keys
+# N of a tile, with more of which ptxas 13.0 spills: of wgmma, where four threads share the keys of a query, as far as
+# shared memory has room for the head; of tcgen05, where each thread has all keys of one.
+MOST_KEYS, MOST_KEYS_OF_A_THREAD = 192, 160
 FORMATS = ("f16", "bf16")
 
 
@@ -118,35 +128,58 @@ class AttentionPlan(TupleRecord):
 
 
 class CudaAttentionPlan(TupleRecord):
-    """The sizes of an attention kernel of NVIDIA: head and causal as of `AttentionPlan`; warps: of a block; k, v: how
-    they go through shared memory."""
+    """The sizes of an attention kernel of NVIDIA: head and causal as of `AttentionPlan`.
+
+    instruction: that of the first product; groups: of threads in a block, of which each computes the instruction's m
+    queries; k, v: how they go through shared memory; q: so does Q, unless it is in registers.
+    """
 
     instruction: Instruction
     head: int
     causal: bool
-    warps: int
+    groups: int
     k: Side
     v: Side
+    q: Side | None = None
 
     @property
     def name(self) -> str:
         """The name of the kernel."""
-        return f"attention_{kernel_name(self.instruction)}_{self.head}{'_causal' * self.causal}"
+        inst = self.instruction
+        shape = ""
+        if inst.in_tensor_memory:  # whose names have neither shape nor types
+            shape = f"_m{inst.m}n{inst.n}k{inst.k}_{inst.format('A').name}"
+        return f"attention_{kernel_name(inst)}{shape}_{self.head}{'_causal' * self.causal}"
+
+    @property
+    def lanes(self) -> int:
+        """The threads that compute one product: a warp, or four."""
+        return 128 if self.q else 32
 
     @property
     def threads(self) -> int:
         """The threads of a block."""
-        return 32 * self.warps
+        return self.lanes * self.groups
 
     @property
     def block_m(self) -> int:
         """The queries of a block."""
-        return self.warps * self.instruction.m
+        return self.groups * self.instruction.m
 
     @property
     def block_n(self) -> int:
         """The keys of a tile."""
         return self.k.depth
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """What goes through shared memory."""
+        return (self.q, self.k, self.v) if self.q else (self.k, self.v)
+
+    @property
+    def shared(self) -> int:
+        """The bytes of dynamic shared memory of a launch; 0 where all is static."""
+        return ALIGNMENT + tile_bytes(self) if self.q else 0
 
 
 def problem_of(given: str | Sequence[int]) -> Problem:
@@ -180,10 +213,10 @@ def checked_instruction(inst: Instruction) -> None:
         Error: it is sparse, scaled, of several blocks, not of f16 or bf16, or does not add up in f32.
     """
     dense = not inst.sparse and not inst.scaled and inst.blocks == 1 and "wmma" not in inst.features
-    if not dense or not {"A", "B"} <= {*inst.register_operands}:
+    if not dense or inst.flops == 0:
         raise Error(
-            "attention is generated around MFMA, WMMA of AMD and mma.sync: dense, of one block, A and B in registers; "
-            f"not {inst.name}"
+            "attention is generated around MFMA, WMMA of AMD, mma.sync, wgmma and tcgen05.mma: dense, without block "
+            f"scales, of one block; not {inst.name}"
         )
     forms = [inst.format(name).name for name in "AB"]
     if forms[0] != forms[1] or forms[0] not in FORMATS:
@@ -255,7 +288,7 @@ def attention_plan(
 def cuda_attention_plan(
     inst: Instruction, head: int, causal: bool = False, tile: str | Sequence[int] | None = None
 ) -> CudaAttentionPlan:
-    """The sizes of an attention kernel around an mma.sync.
+    """The sizes of an attention kernel around an mma.sync, a wgmma or a tcgen05.mma.
 
     Raises:
         Error: an instruction, a head size or a tile that does not fit; the message says what would.
@@ -265,28 +298,119 @@ def cuda_attention_plan(
     >>> found = cuda_attention_plan(inst, 128)
     >>> found.block_m, found.block_n, found.v.swizzle
     (64, 64, Swizzle(bits=3, base=4, shift=4))
+    >>> inst = mmacalc.instruction("h100", "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16")
+    >>> found = cuda_attention_plan(inst, 128)
+    >>> found.block_m, found.block_n, found.shared
+    (128, 128, 132096)
     """
     checked_instruction(inst)
+    if inst.in_tensor_memory:
+        return _by_descriptors(_with_shape(inst), head, causal, tile)
     link = chain(inst, inst, "A")
     if not link.free or link.relabel or link.sources != tuple(range(len(link.sources))):
         raise Error(f"D of {inst.name} is not A of it as it lies; attention is generated around m16n8k16 and m16n8k8")
+    if "wgmma" in inst.features:
+        return _by_descriptors(inst, head, causal, tile)
+    return _by_mma(inst, head, causal, tile, max(link.k, 32))
+
+
+def _by_mma(
+    inst: Instruction, head: int, causal: bool, tile: str | Sequence[int] | None, unit: int
+) -> CudaAttentionPlan:
+    """The sizes of a kernel around an mma.sync, whose tiles have a multiple of `unit` keys.
+
+    Raises:
+        Error: as of `cuda_attention_plan`.
+    """
     if target_number(inst) < FIRST_ASYNC:
         raise Error(f"attention for NVIDIA copies by cp.async, which sm_{FIRST_ASYNC} and later have; not {inst.arch}")
     if head not in CUDA_HEADS:
         raise Error(f"the head size of {inst.name} is {', '.join(map(str, CUDA_HEADS))}; got {head}")
     queries, keys = tile_of(tile, (THREADS // 32 * inst.m, KEYS))
-    unit = max(link.k, 32)
-    fits = queries == THREADS // 32 * inst.m and keys > 0 and keys % unit == 0
-    if not fits or 4 * keys * head > STATIC_BYTES:
+    swizzle = matrix_swizzle(2 * head)
+    k, v = (_rows_of_a_head(inst, name, head, keys)._replace(swizzle=swizzle, panel=0) for name in "KV")
+    found = CudaAttentionPlan(inst, head, causal, THREADS // 32, k, v)
+    fits = queries == found.block_m and keys > 0 and keys % unit == 0
+    if not fits or tile_bytes(found) > STATIC_BYTES:
         raise Error(
-            f"a tile of {inst.name} has {THREADS // 32 * inst.m} queries and a multiple of {unit} keys, whose K and V "
+            f"a tile of {inst.name} has {found.block_m} queries and a multiple of {unit} keys, of which V and two K "
             f"fit into {STATIC_BYTES} bytes; got {queries}x{keys}"
         )
-    swizzle = matrix_swizzle(2 * head)
-    k, v = (
-        Side(name, head, keys, memory_type(inst.format("B").name, "cuda"), 16, False, False, swizzle) for name in "KV"
-    )
-    return CudaAttentionPlan(inst, head, causal, THREADS // 32, k, v)
+    return found
+
+
+def tile_bytes(found: CudaAttentionPlan) -> int:
+    """The bytes of shared memory of all tiles of a block."""
+    return sum(side.tile.bytes * (K_STAGES if side.name == "K" else 1) for side in found.sides)
+
+
+def _rows_of_a_head(inst: Instruction, name: str, head: int, rows: int) -> Side:
+    """Q, K or V in shared memory: rows of a head's elements, in panels as wide as their swizzle."""
+    mode = widest(2 * head)
+    element = memory_type(inst.format("B").name, "cuda")
+    return Side(name, head, rows, element, 16, False, False, MODES[mode.name], mode.row_bytes)
+
+
+def _with_shape(inst: Instruction) -> Instruction:
+    """A tcgen05.mma with its shape: 128 keys where none were named.
+
+    Raises:
+        Error: pairs of blocks, .ws, or other than 128 rows.
+    """
+    from ..model.tensor_memory import TensorMemoryInstruction
+
+    assert isinstance(inst, TensorMemoryInstruction)
+    if inst.form.cta_group != 1 or inst.form.ws:
+        raise Error(
+            f"attention is generated around tcgen05.mma.cta_group::1 without .ws; not {inst.name}: use "
+            f"tcgen05.mma.cta_group::1.kind::{inst.form.kind}"
+        )
+    if inst.m != WARPGROUP:
+        raise Error(f"attention by tcgen05.mma has a row of Tensor Memory for each thread: M = 128; got M = {inst.m}")
+    return inst.shaped(m=inst.m, n=inst.given.get("n", 2 * KEYS))
+
+
+def _by_descriptors(inst: Instruction, head: int, causal: bool, tile: str | Sequence[int] | None) -> CudaAttentionPlan:
+    """The sizes of a kernel that reads Q, K and V through matrix descriptors.
+
+    Raises:
+        Error: as of `cuda_attention_plan`.
+    """
+    if head % 16 or not 16 <= head <= MOST_HEAD:
+        raise Error(f"the head size of {inst.name} is a multiple of 16 up to {MOST_HEAD}, such as 64; got {head}")
+    if inst.n % 16:
+        raise Error(f"N of {inst.name}, the keys of a tile, is k of the second product, a multiple of 16; got {inst.n}")
+    most = MOST_KEYS_OF_A_THREAD if inst.in_tensor_memory else MOST_KEYS
+    if inst.n > most:
+        raise Error(
+            f"a thread's products with {inst.n} keys leave too few registers: N of {inst.name} is up to {most} for "
+            f"attention; got {inst.n}"
+        )
+    k, v = (_rows_of_a_head(inst, name, head, inst.n) for name in "KV")
+    at_once = WARPGROUP * VECTOR // k.panel
+    if inst.n % at_once:
+        raise Error(
+            f"{WARPGROUP} threads copy {at_once} rows of {head} elements at once, of which the keys of a tile are a "
+            f"multiple; {inst.name} has N = {inst.n}"
+        )
+    fitting = []
+    for groups in range(1, (1 if inst.in_tensor_memory else MOST_WARPGROUPS) + 1):
+        q = _rows_of_a_head(inst, "Q", head, groups * inst.m)
+        found = CudaAttentionPlan(inst, head, causal, groups, k, v, q)
+        fits = found.shared <= SHARED_BYTES - STATIC_MARGIN
+        if fits and inst.n % (groups * at_once) == 0:
+            fitting.append(found)
+        elif groups == 1:
+            raise Error(
+                f"{inst.m} queries and three tiles of {inst.n} keys of {head} elements take {found.shared} bytes of "
+                f"shared memory, of which a block has {SHARED_BYTES}: use an instruction with a smaller N"
+            )
+    asked = tile_of(tile, (fitting[-1].block_m, inst.n))
+    for found in fitting:
+        if asked == (found.block_m, inst.n):
+            return found
+    known = " or ".join(f"{found.block_m}x{inst.n}" for found in fitting)
+    raise Error(f"a tile of {inst.name} is {known} for heads of {head} (the keys are its N); got {asked[0]}x{asked[1]}")
 
 
 def _default_keys(inst: Instruction, head: int) -> int:

@@ -23,7 +23,7 @@ from ..families.descriptors import INPUT_CODES, SWIZZLES, instruction_descriptor
 from ..families.tensor_memory import COLUMNS, SCALE_BLOCKS, SCALE_BYTES, SCALE_ROWS, d_letter
 from .epilogue import NO_EPILOGUE, finishing, output_format, parameters
 from .gemm_staging import block_order, ended, output_of
-from .ptx import HEADER, SHARED_ADDRESS, braced, operands
+from .ptx import HEADER, SHARED_ADDRESS, braced, operand_texts, operands
 from .source import IN_BYTES, indented, kernel_name
 from .staging import Side
 from .tensor_copies import (
@@ -51,7 +51,10 @@ if TYPE_CHECKING:
     from ..model.tensor_memory import TensorMemoryInstruction
     from .epilogue import Epilogue
 
-__all__ = ["TensorMemoryPlan", "plan", "source"]
+__all__ = [
+    "FUNCTIONS", "WORDS", "TensorMemoryPlan", "commit_function", "loading_function", "multiply_function", "plan",
+    "source",
+]  # fmt: skip
 
 STORING, COPYING, MULTIPLYING = 4, 4, 5  # warps that store, and the numbers of the others
 THREADS = 192
@@ -269,61 +272,75 @@ static __device__ void synchronize_pair() {
 
 def _products(found: TensorMemoryPlan) -> Iterator[str]:
     """The functions around tcgen05.mma, cp and commit."""
-    inst, group = found.instruction, found.group
-    more = ", unsigned int a_scales, unsigned int b_scales" if inst.scaled else ""
-    yield "// Starts d = a b, or d += a b."
-    parameters = f"unsigned int d, unsigned long long a, unsigned long long b, unsigned int instruction{more}"
-    yield f"static __device__ void multiply({parameters}, bool add) {{"
-    numbers = ", [%4], [%5]" if inst.scaled else ""
-    last = 6 if inst.scaled else 4
-    scales = ', "r"(a_scales), "r"(b_scales)' if inst.scaled else ""
-    yield '    asm volatile("{ .reg .pred add;\\n"'
-    yield f'                 "setp.ne.u32 add, %{last}, 0;\\n"'
-    yield f'                 "{inst.name} [%0], %1, %2, %3{numbers}, add; }}"'
-    yield f'                 : : "r"(d), "l"(a), "l"(b), "r"(instruction){scales}, "r"((unsigned int)add) : "memory");'
-    yield "}"
-    yield ""
-    if inst.scaled:
+    yield from multiply_function(found.instruction)
+    if found.instruction.scaled:
         yield "// Starts to copy 512 bytes of scales to four columns, 32 lanes of which have them four times."
         yield "static __device__ void copy_scales(unsigned int to, unsigned long long from) {"
-        yield f'    asm volatile("tcgen05.cp.cta_group::{group}.32x128b.warpx4 [%0], %1;"'
+        yield f'    asm volatile("tcgen05.cp.cta_group::{found.group}.32x128b.warpx4 [%0], %1;"'
         yield '                 : : "r"(to), "l"(from) : "memory");'
         yield "}"
         yield ""
-    every = ".multicast::cluster" if group == 2 else ""
-    mask = ", 3" if group == 2 else ""
+    yield from commit_function(found.group)
+
+
+def multiply_function(inst: Instruction, name: str = "multiply", a_in_tensor_memory: bool = False) -> Iterator[str]:
+    """The function around tcgen05.mma; its A is a matrix descriptor, or an address in Tensor Memory."""
+    more = ", unsigned int a_scales, unsigned int b_scales" if inst.scaled else ""
+    kind, a, constraint = ("unsigned int", "[%1]", "r") if a_in_tensor_memory else ("unsigned long long", "%1", "l")
+    yield f"// Starts d = a b, or d += a b{'; a is in Tensor Memory' * a_in_tensor_memory}."
+    parameters = f"unsigned int d, {kind} a, unsigned long long b, unsigned int instruction{more}"
+    yield f"static __device__ void {name}({parameters}, bool add) {{"
+    numbers = ", [%4], [%5]" if inst.scaled else ""
+    last = 6 if inst.scaled else 4
+    scales = ', "r"(a_scales), "r"(b_scales)' if inst.scaled else ""
+    given = f'"r"(d), "{constraint}"(a), "l"(b), "r"(instruction){scales}, "r"((unsigned int)add)'
+    yield '    asm volatile("{ .reg .pred add;\\n"'
+    yield f'                 "setp.ne.u32 add, %{last}, 0;\\n"'
+    yield f'                 "{inst.name} [%0], {a}, %2, %3{numbers}, add; }}"'
+    yield f'                 : : {given} : "memory");'
+    yield "}"
+    yield ""
+
+
+def commit_function(group: int) -> Iterator[str]:
+    """The function around tcgen05.commit, of a block or of a pair."""
     words = "barrier of both blocks" if group == 2 else "barrier"
     yield f"// Arrives at the {words} when all products that were started are complete."
     yield "static __device__ void commit(unsigned int barrier) {"
+    every = ".multicast::cluster" if group == 2 else ""
     name = f"tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster{every}.b64"
     if group == 2:
         yield '    asm volatile("{ .reg .b16 both;\\n"'
         yield '                 "mov.b16 both, 3;\\n"'
         yield f'                 "{name} [%0], both; }}" : : "r"(barrier) : "memory");'
     else:
-        yield f'    asm volatile("{name} [%0]{mask};" : : "r"(barrier) : "memory");'
+        yield f'    asm volatile("{name} [%0];" : : "r"(barrier) : "memory");'
     yield "}"
     yield ""
 
 
 def _loading(found: TensorMemoryPlan) -> Iterator[str]:
-    count = _loaded(found)
-    inputs = ['"r"(address)']
-    outputs = [f'"=r"(word[{number}])' for number in range(count)]
     shape, split = ("16x32bx2", f", {found.lane_columns}") if found.halves else ("32x32b", "")
+    yield from loading_function("load_columns", _loaded(found), shape, split)
+
+
+def loading_function(
+    name: str, count: int, shape: str = "32x32b", split: str = "", kind: tuple[str, str] = ("unsigned int", "r")
+) -> Iterator[str]:
+    """The function around tcgen05.ld.
+
+    Args:
+        count: columns. split: behind the address. kind: the C type of the registers, and their constraint.
+    """
     yield f"// {count} columns of the lane that this thread reads."
-    yield "static __device__ void load_columns(unsigned int *word, unsigned int address) {"
+    yield f"static __device__ void {name}({kind[0]} *word, unsigned int address) {{"
     yield '    asm volatile("bar.warp.sync 0xffffffff;\\n"'
     yield f'                 "tcgen05.ld.sync.aligned.{shape}.x{count}.b32 "'
-    line = ""
-    for part in braced(0, count).split(" "):
-        if len(line) + len(part) > 96:
-            yield f'                 "{line}"'
-            line = ""
-        line += f"{part} "
-    yield f'                 "{line[:-1]}, [%{count}]{split};\\n"'
+    texts = {"registers, address": f"{braced(0, count)}, [%{count}]{split}"}
+    yield from (f"    {line}" for line in operand_texts(texts, ";\\n"))
     yield '                 "tcgen05.wait::ld.sync.aligned;"'
-    yield from (f"    {line}" for line in operands(outputs, inputs, ' : "memory"'))
+    outputs = [f'"={kind[1]}"(word[{number}])' for number in range(count)]
+    yield from (f"    {line}" for line in operands(outputs, ['"r"(address)'], ' : "memory"'))
     yield "}"
     yield ""
 

@@ -7,7 +7,21 @@ from itertools import product
 from ..base.checks import arguments_checked, shown
 from ..base.errors import Error, abbreviated, did_you_mean
 from ..base.records import TupleRecord, json_keys
-from . import attention_cuda, attention_hip, cuda, exports, gemm_cuda, gemm_hip, gemm_tcgen05, gemm_tma, gemm_wgmma, hip
+from . import (
+    attention_cuda,
+    attention_hip,
+    attention_parts,
+    attention_tcgen05,
+    attention_wgmma,
+    cuda,
+    exports,
+    gemm_cuda,
+    gemm_hip,
+    gemm_tcgen05,
+    gemm_tma,
+    gemm_wgmma,
+    hip,
+)
 from . import gemm as tiled
 from .attention import attention_plan, checked_instruction, cuda_attention_plan, problem_of
 from .epilogue import epilogue_of
@@ -113,8 +127,9 @@ def generate(
         split_k: of a GEMM, the parts of K that are added by a second kernel; batch: how many products the launch line
             has, whose matrices are strides apart (arguments of the kernel). Not of tcgen05; of wgmma without TMA.
         attention: "BxHxMxNxD" or (B, H, M, N, D): O = softmax(scale Q K^T) V of B batches and H heads of D elements, of
-            M queries and N keys, around an instruction of f16 or bf16 whose sums are f32 (of NVIDIA: mma.sync). B, H, M
-            and N are in the launch line; the kernel takes any. tile is then "MxN", queries and keys.
+            M queries and N keys, around an instruction of f16 or bf16 whose sums are f32 (of wgmma and tcgen05.mma n is
+            the keys of a tile). B, H, M and N are in the launch line; the kernel takes any. tile is then "MxN", queries
+            and keys.
         causal: of attention: the query m sees the keys n <= m + N - M.
         block_scales: of a GEMM, scales of f32 along K: "1x128,128x128" is one for each row of A and 128 k, one for each
             128 columns of B and 128 k, as DeepSeek has them; each 128 k are summed up apart (see `block_scaled_gemm`).
@@ -161,6 +176,7 @@ def generate(
             f"{instruction.name} is an instruction of {instruction.architecture.title}: the language is {native}"
         )
     if attention is not None:
+        instruction, modifiers = instruction.split_parameters(modifiers)
         others = {"gemm": gemm, "lds": lds, "stages": stages, "epilogue": epilogue, "ld": ld == "constants"}
         others |= {"split_k": split_k, "batch": batch, "block_scales": block_scales, "weights": weights or None}
         others |= {"order_a": order_a != "row", "order_b": order_b != "col", **modifiers}
@@ -255,7 +271,9 @@ def _attention(
     problem = problem_of(sizes)
     if inst.architecture.family.language == "cuda":
         inst.architecture.wave(wave)
-        return attention_cuda.source(cuda_attention_plan(inst, problem.head, causal, tile), problem)
+        found = cuda_attention_plan(inst, problem.head, causal, tile)
+        way = attention_tcgen05 if inst.in_tensor_memory else attention_wgmma if found.q else attention_cuda
+        return attention_parts.source(found, problem, way.parts(found))
     return attention_hip.source(attention_plan(inst, problem.head, causal, wave, tile), problem)
 
 

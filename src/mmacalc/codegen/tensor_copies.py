@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from ..model import Instruction
 
 __all__ = [
-    "ALIGNMENT", "ARRIVE", "COPY_BOX", "MBARRIERS", "ROW_BYTES",
-    "SHARED_BYTES", "TENSOR_MAP", "VECTOR", "box", "copies",
-    "copy_lines", "map_comments", "multiple", "offsets", "side", "step_bytes", "swizzle_name",
+    "ALIGNMENT", "ARRIVE", "BEGIN_BARRIER", "COPY_BOX", "MBARRIERS", "ROW_BYTES", "SHARED_BYTES", "TENSOR_MAP",
+    "VECTOR", "WAIT_FOR_BARRIER", "box", "copies", "copy_lines", "map_comments", "multiple", "offsets", "side",
+    "step_bytes", "swizzle_name",
 ]  # fmt: skip
 
 ROW_BYTES = 128  # of k in a stage: the widest swizzle
@@ -44,16 +44,13 @@ static __device__ void arrive(unsigned int barrier) {
 }
 """
 
-MBARRIERS = """\
+BEGIN_BARRIER = """\
 static __device__ void begin(unsigned int barrier, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(barrier), "r"(arrivals) : "memory");
 }
 
-// Arrives, and lets the phase end only when that number of bytes has been copied.
-static __device__ void arrive_and_expect(unsigned int barrier, int bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
-}
-
+"""
+WAIT_FOR_BARRIER = """\
 // Waits until the phase of that parity has ended.
 static __device__ void wait(unsigned int barrier, int parity) {
     asm volatile("{ .reg .pred ended;\\n"
@@ -61,6 +58,14 @@ static __device__ void wait(unsigned int barrier, int parity) {
                  "@!ended bra again; }" : : "r"(barrier), "r"(parity) : "memory");
 }
 """
+EXPECT = """\
+// Arrives, and lets the phase end only when that number of bytes has been copied.
+static __device__ void arrive_and_expect(unsigned int barrier, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
+}
+
+"""
+MBARRIERS = BEGIN_BARRIER + EXPECT + WAIT_FOR_BARRIER
 
 COPY_BOX = """\
 // Starts to copy a box of a matrix: x counts elements along a row of memory, y rows.
