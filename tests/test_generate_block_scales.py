@@ -41,32 +41,38 @@ class Kernels:
 
     def __init__(self, target, name, orders, folder, **options):
         self.inst, self.orders = mmacalc.instruction(target, name), orders
-        scales = block_scales_of(options["block_scales"])
+        text = options.get("block_scales")
+        scales, fields = (
+            text and block_scales_of(text),
+            {name: options[name] for name in ("cbsz", "blgp") if name in options},
+        )
         self.source = mmacalc.generate(self.inst, "", *orders, gemm="512x512x512", **options)
         if target.startswith("gfx"):
             path = compiled(self.source, target, folder / "k.hsaco", options=OPTIONS.get(target, ()))
-            self.plan = gemm.plan(self.inst, None, *orders, scales=scales)
+            self.plan = gemm.plan(self.inst, None, *orders, scales=scales, **fields)
         else:
             path = ptx_of(self.source, target, folder)
             module = gemm_cuda
             if "wgmma" in self.inst.features:
-                module = gemm_tma if gemm_tma.plan(self.inst, *orders) else gemm_wgmma
+                by_tma = "groups" not in options and gemm_tma.plan(self.inst, *orders)
+                module = gemm_tma if by_tma else gemm_wgmma
             self.plan = module.plan(self.inst, *orders, scales=scales)
         self.kernels = mmacalc.load(path)
 
     def form(self, side):
         return self.plan.operand(side).format if hasattr(self.plan, "operand") else self.inst.format(side)
 
+    def codes(self, matrix, side):
+        """A matrix in memory, in its order."""
+        form, vendor = self.form(side), self.inst.architecture.family.vendor
+        rows = matrix if self.orders["AB".index(side)] == "row" else matrix.T
+        return laid_out(encode(rows, form, vendor), form.bits, rows.shape[1])
+
     def launched(self, a, b, d, scales, more=()):
         """The report of D = A B by the kernel that the sizes ask for."""
         (m, k), n = a.shape, b.shape[1]
-        rows = [each if order == "row" else each.T for each, order in zip((a, b), self.orders)]
-        vendor = self.inst.architecture.family.vendor
-        given = [
-            laid_out(encode(each, self.form(side), vendor), self.form(side).bits, each.shape[1])
-            for each, side in zip(rows, "AB")
-        ]
-        leads = [each.shape[1] for each in rows]
+        given = [self.codes(a, "A"), self.codes(b, "B")]
+        leads = [each.shape[1] for each in given]
         plan, tma = self.plan, isinstance(self.plan, gemm_tma.TmaPlan)
         aligned = plan.aligned(*leads, n, n) if tma else plan.aligned(m, n, k, *leads, n)
         name = next(name for name in self.kernels if name.endswith("_any") != aligned)

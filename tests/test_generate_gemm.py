@@ -69,6 +69,15 @@ def test_a_gemm_is_right_for_random_sizes_without_a_finding_or_a_conflict(target
     assert spills(made.path)[0] == 0, "registers are spilled to scratch memory"
 
 
+@pytest.mark.parametrize(("target", "name"), [
+    ("gfx942", "v_mfma_f32_32x32x8_f16"), ("gfx1201", "v_wmma_f32_16x16x16_bf16"),
+])  # fmt: skip
+def test_a_tile_of_one_row_loads_nothing_behind_its_end(target, name, tmp_path):
+    """Behind the last stage of K less than a row is left, and buffers have no negative size."""
+    report, wrong, aligned = Gemm(target, name, ("row", "col"), tmp_path).launch((129, 129, 50))
+    assert (report.findings, wrong, aligned) == ((), 0, False)
+
+
 @sampled(("target", "name", "options"), FORMATS, 3)
 def test_formats_of_a_gemm_are_mixed_and_scaled(target, name, options, tmp_path):
     _, report, aligned = tried(target, name, ("row", "col"), tmp_path, **options)

@@ -22,7 +22,7 @@ from ..memory_access.transpose_loads import loads_for
 from .epilogue import NO_EPILOGUE, output_format
 from .fragments import fragment, linear_sum, runs, total
 from .gemm_scales import checked_scales
-from .gemm_slices import name_ending
+from .gemm_slices import name_ending, tile_rows
 from .source import extents, memory_type
 from .staging import Side
 
@@ -90,7 +90,7 @@ class Plan(TupleRecord):
     instruction in one wave; kpack:
     the instructions whose k a lane reads at once; steps: how often it does so for each stage; buffers: in LDS;
     split: the parts of K, each a workgroup's; batches: how many the launch line has, None for a kernel of one product;
-    scales: those along K.
+    scales: those along K; groups: how many the launch line has, None for none.
     """
 
     instruction: Instruction
@@ -112,6 +112,7 @@ class Plan(TupleRecord):
     split: int = 1
     batches: int | None = None
     scales: BlockScales | None = None
+    groups: int | None = None
 
     @property
     def block_m(self) -> int:
@@ -146,7 +147,7 @@ class Plan(TupleRecord):
 
     def blocks(self, m: int, n: int) -> int:
         """The workgroups of a launch."""
-        return -(-m // self.block_m) * -(-n // self.block_n)
+        return tile_rows(m, self.block_m, self.groups) * -(-n // self.block_n)
 
     def operand(self, side: str) -> Operand:
         """The operand of the instruction that takes A or B."""

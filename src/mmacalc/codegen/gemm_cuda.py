@@ -258,7 +258,7 @@ def _tile(found: CudaPlan, a: Fragment, b: Fragment, d: Fragment) -> Iterator[st
 
 
 def _prologue(found: CudaPlan, a: Fragment, b: Fragment, d: Fragment) -> Iterator[str]:
-    yield from place_of_block(128)
+    yield from place_of_block(found, 128)
     yield "const int lane = thread % 32, warp = thread / 32;"
     yield "const int warp_m = warp / WARPS * (BLOCK_M / WARPS), warp_n = warp % WARPS * (BLOCK_N / WARPS);"
     by_matrix = [side.name for side in (found.a, found.b) if _matrices(found.instruction, side)]

@@ -20,7 +20,7 @@ from .gemm_scales import (
     stride_declared,
     stride_passed,
 )
-from .gemm_slices import is_sliced, notes, reduction, sliced_kernel, sliced_launch, tile_plan
+from .gemm_slices import is_sliced, notes, reduction, sliced_kernel, sliced_launch, tile_places, tile_plan
 from .hip import ARGUMENTS, FIELDS, HEADER, reached
 from .source import indented, memory_type
 from .staging import WORDS
@@ -272,7 +272,7 @@ def _parameters(found: Plan) -> str:
 def _tile(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield "// A workgroup's tile of D."
     yield "template <bool aligned>"
-    yield f"static __device__ void tile({_parameters(found)}{stride_declared(found)}) {{"
+    yield f"static __device__ void tile({_parameters(found)}{stride_declared(found)}{tile_places(found)}) {{"
     yield from indented(_prologue(found))
     for side, turn in _sides(found):
         yield from indented(_places(found, side, turn))
@@ -294,9 +294,10 @@ def _prologue(found: Plan) -> Iterator[str]:
     yield f"__shared__ __attribute__((aligned(16))) unsigned char {arrays};"
     yield "const int thread = __builtin_amdgcn_workitem_id_x(), lane = thread % WAVE;"
     yield "const int wave = __builtin_amdgcn_readfirstlane(thread / WAVE);"
-    yield "int tile_m, tile_n;"
-    yield "place_block(__builtin_amdgcn_workgroup_id_x(), (M + BLOCK_M - 1) / BLOCK_M, (N + BLOCK_N - 1) / BLOCK_N,"
-    yield "            &tile_m, &tile_n);"
+    if not found.groups:
+        yield "int tile_m, tile_n;"
+        yield "place_block(__builtin_amdgcn_workgroup_id_x(), (M + BLOCK_M - 1) / BLOCK_M, (N + BLOCK_N - 1) / BLOCK_N,"
+        yield "            &tile_m, &tile_n);"
     yield "const int first_m = tile_m * BLOCK_M, first_n = tile_n * BLOCK_N;"
     yield "const int rows = least(M - first_m, BLOCK_M), columns = least(N - first_n, BLOCK_N);  // of the tile in D"
     yield "const int wave_m = wave / WAVES_N * (BLOCK_M / WAVES_M), wave_n = wave % WAVES_N * (BLOCK_N / WAVES_N);"
@@ -428,6 +429,8 @@ def _fetching(found: Plan) -> Iterator[str]:
             yield f"            if ({letter}_column[n] >= {_scaled('left', side.bits)}) {letter}_at[n] = OUTSIDE;"
             yield f"        if (left <= 0) {letter}_bytes = 0;"
         yield "    }"
+        ends = ", ".join(f"{side.name.lower()}_bytes = 0" for side in along)
+        yield f"    if (!aligned && left <= 0) {ends};  // a buffer of one row would have a negative size"
     if len(along) < 2:
         yield "    const int stage = least(left, BLOCK_K);  // k inside"
     for side, turn in sides:

@@ -1,8 +1,12 @@
-"""Batches of a GEMM, and a GEMM whose K is split among workgroups (blocks): kernels around the same tile.
+"""Batches and groups of a GEMM, and a GEMM whose K is split among workgroups (blocks): kernels around the same tile.
 
 Batches are the third dimension of the grid, parts of K the second. Each part writes its sums to a workspace of
 M x N for each part (and batch); a second kernel adds them in the order of the parts, so that the result is the same
 every time, and does the epilogue. The plans of both vendors' kernels have what these functions ask for.
+
+Groups are the experts of a mixture: the rows of A and D belong to one group after the other, each has a B of its own,
+and where they end is known on the device alone. A launch has as many workgroups as any sizes of groups can need, which
+is M / BLOCK_M + groups rows of tiles; each goes through the ends of the groups until it has its own.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST_PARTS", "checked_slices", "is_sliced", "name_ending", "notes", "reduction", "sliced_kernel", "sliced_launch",
-    "tile_plan",
+    "tile_places", "tile_plan", "tile_rows",
 ]  # fmt: skip
 
 MOST_PARTS = 128
@@ -35,37 +39,58 @@ REDUCING = 256  # work-items of a workgroup that adds the parts
 BUILTINS = {"workgroup_id": "ctaid", "workitem_id": "tid"}  # of AMD's, the special registers of PTX
 
 
-def checked_slices(found: Sliced, split: int | None, batch: int | None) -> Sliced:
-    """The plan with parts of K, and batches.
+def checked_slices(found: Sliced, split: int | None, batch: int | None, groups: int | None) -> Sliced:
+    """The plan with parts of K, batches, or groups.
 
     Raises:
         Error: numbers out of range, scaled or sparse instructions, elements that share bytes in CUDA, or sums that a
-            workspace should not round.
+            workspace should not round; groups with these, or of an A that does not lie row by row.
     """
-    if split is None and batch is None:
+    if split is None and batch is None and groups is None:
         return found
-    for name, value, most in (("split_k", split, MOST_PARTS), ("batch", batch, 65535)):
+    for name, value, most in (("split_k", split, MOST_PARTS), ("batch", batch, 65535), ("groups", groups, 65535)):
         if value is not None and not 1 <= value <= most:
             raise Error(f"{name} is from 1 to {most}; got {value}")
     inst = found.instruction
-    if inst.scaled and (batch or (split or 1) > 1):
-        raise Error(f"split_k and batch are of matrices without scales; {inst.name} has scales: leave them out")
+    if inst.scaled and (batch or groups or (split or 1) > 1):
+        raise Error(f"split_k, batch and groups are of matrices without scales; {inst.name} has scales: leave them out")
     if _language(found) == "cuda" and (inst.sparse or found.b.bits != found.a.bits or inst.format("A").bits < 8):
         raise Error(
-            "split_k and batch of NVIDIA's kernels are of dense matrices with elements of whole bytes, both as wide: "
-            f"leave them out with {inst.name}{' and weights' * (found.b.bits != found.a.bits)}"
+            "split_k, batch and groups of NVIDIA's kernels are of dense matrices with elements of whole bytes, both as "
+            f"wide: leave them out with {inst.name}{' and weights' * (found.b.bits != found.a.bits)}"
         )
     if (split or 1) > 1 and inst.format("D").bits < 32:
         raise Error(
             f"the sums of {inst.name} are {inst.format('D').name}, and parts of them would be rounded before they are "
             "added: use its sibling that adds up in f32, with to= in epilogue"
         )
-    return found._replace(split=split or 1, batches=batch)
+    if groups:
+        _check_groups(found, split, batch)
+    return found._replace(split=split or 1, batches=batch, groups=groups)
+
+
+def _check_groups(found: Plan | CudaPlan, split: int | None, batch: int | None) -> None:
+    """Refuse what groups do not go with."""
+    if split is not None or batch is not None:
+        raise Error("groups have a B each, and go neither with batch nor with split_k: leave these out")
+    if not found.a.along_k:
+        raise Error("groups are rows of A one behind the other: use order_a='row'")
+    if found.scales and found.scales.rows > 1:
+        raise Error(f"groups end at any row of A: its block_scales are for single rows, 1x{found.scales.depth}")
 
 
 def is_sliced(found: Plan | CudaPlan) -> bool:
-    """Whether the kernels have parts of K, or batches."""
-    return found.split > 1 or bool(found.batches)
+    """Whether the kernels have parts of K, batches, or groups."""
+    return found.split > 1 or bool(found.batches or found.groups)
+
+
+def tile_rows(m: int, block_m: int, groups: int | None) -> int:
+    """The rows of tiles that a launch has: with groups, as many as any sizes of them can need.
+
+    >>> tile_rows(1000, 128, None), tile_rows(1000, 128, 8)
+    (8, 15)
+    """
+    return -(-m // block_m) if groups is None else m // block_m + groups
 
 
 def tile_plan(found: Sliced) -> Sliced:
@@ -80,7 +105,7 @@ def _tile_epilogue(found: Plan | CudaPlan) -> Epilogue:
 def name_ending(found: Plan | CudaPlan) -> str:
     """The end of a kernel's name: its epilogue, where the kernel does it itself, and its slices."""
     split = f"_split{found.split}" if found.split > 1 else found.epilogue.suffix
-    return suffix(found) + split + "_batched" * bool(found.batches)
+    return suffix(found) + split + "_batched" * bool(found.batches) + "_grouped" * bool(found.groups)
 
 
 def _language(found: Plan | CudaPlan) -> str:
@@ -108,6 +133,11 @@ def notes(found: Plan | CudaPlan) -> Iterator[str]:
     if found.batches:
         yield "// Batches are a_batch, b_batch, d_batch elements apart, aligned where lda, ldb, ldd have to be;"
         yield "// the third dimension of the grid is their number."
+    if found.groups:
+        yield "// Rows of A and D belong to one group after the other: those of a group end at ends[group]; a group may"
+        yield "// have none. The B of a group begins b_group elements behind the one before, aligned as ldb is."
+        yield "// What is of columns (a bias, scales) is groups x N. M is at least the last end; a grid of"
+        yield "// (M / BLOCK_M + groups) * (N / BLOCK_N, rounded up) is enough for groups of any sizes."
     if found.split > 1:
         batches = "batches x " * bool(found.batches)
         yield f"// K is split into {found.split} parts, the second dimension of the grid. Each writes its sums to the"
@@ -134,6 +164,9 @@ def sliced_kernel(found: Plan | CudaPlan, name: str, aligned: str) -> Iterator[s
     elements = ("a_element", "b_element") if _language(found) == "hip" else (found.a.element, found.b.element)
     given = ", ".join([f"const {kind} *__restrict__ {side}" for kind, side in zip(elements, "AB")])
     output = _output(found)
+    if found.groups:
+        yield from _grouped_kernel(found, name, aligned, f"{given}, {output} *D")
+        return
     a, b = (_batched(found, side) for side in (found.a, found.b))
     if found.split == 1:
         c = ("c",) if found.epilogue.beta else ()
@@ -179,6 +212,52 @@ def _scales(found: Plan | CudaPlan) -> str:
         whole = f"batch * ({blocks(each, extent)}) * ({blocks(found.scales.depth, 'K')})"
         starts.append(" + ".join([*[whole] * bool(found.batches), *part]))
     return passed(found, (starts[0], starts[1]))
+
+
+def tile_places(found: Plan | CudaPlan) -> str:
+    """The last parameters of a tile that does not find its place by itself."""
+    return ", int tile_m, int tile_n" if found.groups else ""
+
+
+def _grouped_kernel(found: Plan | CudaPlan, name: str, aligned: str, matrices: str) -> Iterator[str]:
+    """A kernel in which a workgroup looks for the group of its tile."""
+    more = parameters(found.instruction, found.epilogue)
+    yield _named(found, name)
+    yield f"    {matrices},"
+    yield f"    {declared(found)}const int *ends, int groups,"
+    yield f"    int M, int N, int K, int lda, int ldb, int ldd{more.declared}, long long b_group) {{"
+    yield from _number(found, "int", "block", "workgroup_id", "x")
+    yield "    int tile_m, tile_n, group = 0, first = 0;"
+    yield "    place_block(block, M / BLOCK_M + groups, (N + BLOCK_N - 1) / BLOCK_N, &tile_m, &tile_n);"
+    yield "    for (; group < groups; ++group) {"
+    yield "        const int tiles = (ends[group] - first + BLOCK_M - 1) / BLOCK_M;"
+    yield "        if (tile_m < tiles) break;"
+    yield "        tile_m -= tiles;"
+    yield "        first = ends[group];"
+    yield "    }"
+    yield "    if (group == groups) return;  // there are fewer tiles than any sizes of groups can need"
+    a, b = (
+        _elements(at, side.bits) for at, side in (("(long long)first * lda", found.a), ("group * b_group", found.b))
+    )
+    yield f"    tile<{aligned}>(A + {a}, B + {b}, D + (long long)first * ldd,"
+    if found.scales:
+        columns = f"(long long)group * ({blocks(found.scales.columns, 'N')})"
+        starts = [f"{start} * ({blocks(found.scales.depth, 'K')})" for start in ("(long long)first", columns)]
+        scales = passed(found, (starts[0], starts[1]))
+        yield f"        {scales.strip()}"
+    given = _in_group(more.passed, found.epilogue)
+    yield f"        ends[group] - first, N, K, lda, ldb, ldd{given}{stride_passed(found)},"
+    yield "        tile_m, tile_n);"
+    yield "}"
+
+
+def _in_group(passed: str, epilogue: Epilogue) -> str:
+    """The arguments of an epilogue as those of a group: its rows, its part of what is of columns."""
+    columns = "(long long)group * N"
+    starts = {"C": "(long long)first * ldc", "row_scale": "first", "column_scale": columns}
+    starts["bias"] = "first" if epilogue.bias == "row" else columns
+    names = [name for name in passed.split(", ") if name]
+    return "".join(f", {name} + {starts[name]}" if name in starts else f", {name}" for name in names)
 
 
 def _batch(found: Plan | CudaPlan) -> Iterator[str]:
@@ -234,6 +313,13 @@ def sliced_launch(
     """The lines that launch the kernels."""
     m, n, k = sizes
     lda, ldb = leads
+    if found.groups:
+        more = parameters(found.instruction, found.epilogue).passed
+        yield _launched(found, name, f"dim3({found.blocks(m, n)})", found.threads)
+        given = f"A, B, D, {passed(found)}ends"
+        yield f"//     {given}, {found.groups}, {m}, {n}, {k}, {lda}, {ldb}, {n}{more}, {n * k});"
+        yield f"//     {given}, groups, M, N, K, lda, ldb, ldd{more}, b_group"
+        return
     batches, more = found.batches or 1, parameters(found.instruction, found.epilogue).passed
     grid = f"dim3({found.blocks(m, n)}, {found.split}, {batches})"
     apart = {"a": m * k, "b": n * k, "d": m * n} if found.batches else {}

@@ -10,7 +10,7 @@ from ..base.records import TupleRecord
 from .epilogue import NO_EPILOGUE, output_format, parameters
 from .fragments import fragment, runs
 from .gemm_scales import INPUTS, stride_declared, stride_passed
-from .gemm_slices import is_sliced, name_ending, notes, sliced_kernel, sliced_launch
+from .gemm_slices import is_sliced, name_ending, notes, sliced_kernel, sliced_launch, tile_places, tile_rows
 from .ptx import HEADER, SHARED_ADDRESS
 from .source import IN_BYTES, in_bytes, kernel_name, memory_type
 from .staging import Side
@@ -55,6 +55,7 @@ class CudaPlan(TupleRecord):
     split: int = 1  # the parts of K, and how many products the launch line has: see `gemm_slices`
     batches: int | None = None
     scales: BlockScales | None = None  # those along K
+    groups: int | None = None  # how many the launch line has
 
     def with_stages(self, asked: int | None) -> CudaPlan:
         """The plan with a number of stages: as asked for, or three if they fit.
@@ -108,7 +109,7 @@ class CudaPlan(TupleRecord):
 
     def blocks(self, m: int, n: int) -> int:
         """The blocks of a launch."""
-        return -(-m // self.block_m) * -(-n // self.block_n)
+        return tile_rows(m, self.block_m, self.groups) * -(-n // self.block_n)
 
     def aligned(self, m: int, n: int, k: int, lda: int, ldb: int, ldd: int) -> bool:
         """Whether the kernel for aligned matrices takes these sizes."""
@@ -430,7 +431,7 @@ def arguments(found: CudaPlan) -> str:
 
 def tile_arguments(found: CudaPlan) -> str:
     """The parameters of a block's tile."""
-    return arguments(found) + stride_declared(found)
+    return arguments(found) + stride_declared(found) + tile_places(found)
 
 
 def target_number(inst: Instruction) -> int:
@@ -452,14 +453,15 @@ def block_order() -> Iterator[str]:
     yield ""
 
 
-def place_of_block(alignment: int) -> Iterator[str]:
+def place_of_block(found: CudaPlan, alignment: int) -> Iterator[str]:
     """The stages in shared memory, where this thread is, and what it copies for each stage."""
     arrays = ", ".join(f"{letter}_tiles[STAGES][{letter.upper()}_BYTES]" for letter in "ab")
     yield f"__shared__ __attribute__((aligned({alignment}))) unsigned char {arrays};"
-    yield "int thread, block, tile_m, tile_n;"
+    yield "int thread, block, tile_m, tile_n;" if not found.groups else "int thread;"
     yield 'asm("mov.u32 %0, %%tid.x;" : "=r"(thread));'
-    yield 'asm("mov.u32 %0, %%ctaid.x;" : "=r"(block));'
-    yield "place_block(block, (M + BLOCK_M - 1) / BLOCK_M, (N + BLOCK_N - 1) / BLOCK_N, &tile_m, &tile_n);"
+    if not found.groups:
+        yield 'asm("mov.u32 %0, %%ctaid.x;" : "=r"(block));'
+        yield "place_block(block, (M + BLOCK_M - 1) / BLOCK_M, (N + BLOCK_N - 1) / BLOCK_N, &tile_m, &tile_n);"
     yield "const int first_m = tile_m * BLOCK_M, first_n = tile_n * BLOCK_N;"
     yield "a_copies<aligned> a(A, first_m, M, lda, thread);"
     yield "b_copies<aligned> b(B, first_n, N, ldb, thread);"

@@ -145,7 +145,7 @@ def _constants(found: CudaPlan) -> Iterator[str]:
 
 
 def _prologue(found: CudaPlan) -> Iterator[str]:
-    yield from place_of_block(1024)
+    yield from place_of_block(found, 1024)
     yield "const int lane = thread;  // of the warpgroup: 0 to 127"
     part = fragment(found.instruction.operand("D"))
     yield f"// D: {part.operand.pattern}"

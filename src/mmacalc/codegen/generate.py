@@ -99,6 +99,7 @@ def generate(
     causal: bool = False,
     split_k: int | None = None,
     batch: int | None = None,
+    groups: int | None = None,
     block_scales: str | None = None,
     weights: str = "",
     **modifiers: int | str,
@@ -126,6 +127,8 @@ def generate(
             D = activation(alpha * scales * A B + beta * C + bias), in f32.
         split_k: of a GEMM, the parts of K that are added by a second kernel; batch: how many products the launch line
             has, whose matrices are strides apart (arguments of the kernel). Not of tcgen05; of wgmma without TMA.
+        groups: of a GEMM, how many groups the launch line has, as a mixture of experts has them: rows of A and D belong
+            to one group after the other, each has a B; where they end is read on the device. As split_k otherwise.
         attention: "BxHxMxNxD" or (B, H, M, N, D): O = softmax(scale Q K^T) V of B batches and H heads of D elements, of
             M queries and N keys, around an instruction of f16 or bf16 whose sums are f32 (of wgmma and tcgen05.mma n is
             the keys of a tile). B, H, M and N are in the launch line; the kernel takes any. tile is then "MxN", queries
@@ -160,14 +163,14 @@ def generate(
     ):
         if value not in known:
             raise Error(f"{name} is {' or '.join(known)}; got '{value}'.{did_you_mean(value, known)}")
+    slices = {"split_k": split_k, "batch": batch, "groups": groups, "block_scales": block_scales}
     if weights not in ("", "int4"):
         raise Error(f"weights is 'int4', or left out; got {shown(weights)}")
     if language in exports.LANGUAGES:
         if gemm is None:
             raise Error(f"{language} is of a whole GEMM: give gemm, too, such as 4096x4096x4096")
-        others = {"attention": attention, "causal": causal, "lds": lds, "epilogue": epilogue, "split_k": split_k}
-        others |= {"batch": batch, "block_scales": block_scales, "weights": weights, "ld": ld == "constants"}
-        others |= dict.fromkeys(modifiers, True)
+        others = {"attention": attention, "causal": causal, "lds": lds, "epilogue": epilogue, **slices}
+        others |= {"weights": weights, "ld": ld == "constants", **dict.fromkeys(modifiers, True)}
         size = instruction.architecture.wave(wave)
         found = exports.tile_plan(instruction, size, (order_a, order_b), tile, stages)
         return exports.exported(language, found, _sizes(gemm), others)
@@ -178,7 +181,7 @@ def generate(
     if attention is not None:
         instruction, modifiers = instruction.split_parameters(modifiers)
         others = {"gemm": gemm, "lds": lds, "stages": stages, "epilogue": epilogue, "ld": ld == "constants"}
-        others |= {"split_k": split_k, "batch": batch, "block_scales": block_scales, "weights": weights or None}
+        others |= {**slices, "weights": weights or None}
         others |= {"order_a": order_a != "row", "order_b": order_b != "col", **modifiers}
         return plain(_attention(instruction, wave, attention, causal, tile, others))
     size = instruction.architecture.wave(wave)
@@ -191,12 +194,12 @@ def generate(
         _check_gemm(instruction, language, lds, ld, weights, modifiers)
         modifiers = {**modifiers, "weights": True} if weights else modifiers
         scales = scales_asked(block_scales, instruction)
-        shape = Shape((order_a, order_b), tile, stages, epilogue, (split_k, batch), scales)
+        shape = Shape((order_a, order_b), tile, stages, epilogue, (split_k, batch, groups), scales)
         return plain(_whole(instruction, size, _sizes(gemm), shape, modifiers))
-    if weights or any(given is not None for given in (tile, stages, epilogue, split_k, batch, block_scales)):
+    if weights or any(given is not None for given in (tile, stages, epilogue, *slices.values())):
         raise Error(
-            "tile, stages, epilogue, split_k, batch, block_scales and weights are of a whole GEMM (tile also of "
-            "attention): give gemm, too"
+            f"tile, stages, epilogue, {', '.join(slices)} and weights are of a whole GEMM (tile also of attention): "
+            "give gemm, too"
         )
     constants = ld == "constants"
     request = Request(instruction, size, fields, order_a, order_b, constants, language, lds)
@@ -204,13 +207,13 @@ def generate(
 
 
 class Shape(TupleRecord):
-    """The options of a GEMM: orders of A and B, the tile, stages, the epilogue, (split_k, batch), scales along K."""
+    """The options of a GEMM: the orders of A and B, ..., (split_k, batch, groups), and scales along K."""
 
     orders: tuple[str, str]
     tile: str | Sequence[int] | None
     stages: int | None
     epilogue: str | None
-    slices: tuple[int | None, int | None]
+    slices: tuple[int | None, int | None, int | None]
     scales: BlockScales | None
 
 
@@ -227,13 +230,15 @@ def _whole(
         shape = "; the shape of tcgen05.mma is its tile: give m and n" if inst.in_tensor_memory else ""
         raise Error(f"tile is of AMD's kernels: those of NVIDIA have one tile for each instruction{shape}")
     if inst.in_tensor_memory:
-        if slices != (None, None):
-            raise Error("split_k and batch are of kernels around registers; those of tcgen05 have none: leave them out")
+        if any(slices):
+            raise Error(
+                "split_k, batch and groups are of kernels around registers; those of tcgen05 have none: leave them out"
+            )
         by_tcgen05 = gemm_tcgen05.plan(inst, *orders, stages)
         return gemm_tcgen05.source(by_tcgen05._replace(epilogue=epilogue), sizes)
     if "wgmma" in inst.features:
         by_tma = gemm_tma.plan(inst, *orders, stages, scales)
-        if by_tma is not None and slices == (None, None):
+        if by_tma is not None and slices == (None, None, None):
             return gemm_tma.source(by_tma.with_epilogue(epilogue), sizes)
         by_wgmma = gemm_wgmma.plan(inst, *orders, stages, scales)._replace(epilogue=epilogue)
         return gemm_wgmma.source(checked_slices(by_wgmma, *slices), sizes)

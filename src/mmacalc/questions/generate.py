@@ -268,7 +268,7 @@ def run(options: Options) -> Reply:
         inst, options.lang, options.order_a, options.order_b, options.ld, wave=options.wavefront, gemm=options.gemm,
         lds=options.lds, tile=options.tile, stages=options.stages, epilogue=options.epilogue,
         attention=options.attention, causal=options.causal, split_k=options.split_k, batch=options.batch,
-        block_scales=options.block_scales, weights=options.weights, **fields,
+        groups=options.groups, block_scales=options.block_scales, weights=options.weights, **fields,
     )  # fmt: skip
     if options.output:
         from ..base.files import write
@@ -331,6 +331,10 @@ COMMAND = Command(
         option(
             "--batch", placeholder="N", kind=int,
             help="products of --gemm in the launch line, whose matrices are strides apart",
+        ),
+        option(
+            "--groups", placeholder="N", kind=int,
+            help="groups of rows of --gemm (experts), each with a B; where they end is read on the device",
         ),
         option(
             "--block-scales", placeholder="RxK,CxK",
