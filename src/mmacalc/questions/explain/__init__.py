@@ -315,11 +315,13 @@ def explain(text: str, arch: str | None = None) -> Explanation:
             return found
     if not text.strip():
         raise Error("the text is empty; give a line or a listing of assembly")
-    first = next((line.strip() for line in text.split("\n") if line.strip()), "")
-    raise Error(
-        f"there is no matrix instruction of AMD's assembly, PTX, SASS or iga64's assembly in '{first[:80]}'"
-        f"{' ...' if len(text.strip()) > len(first[:80]) else ''}.{_meant(first) or nvidia.near(first)}"
-    )
+    code = [line.partition("//")[0].partition(";")[0].strip() for line in text.split("\n")]
+    code = [line for line in code if line and not line.startswith(".") and not line.endswith(":")]
+    first, kinds = (code or [text.strip()])[0][:80], "AMD's assembly, PTX, SASS or iga64's assembly"
+    meant = _meant(first) or nvidia.near(first)
+    if len(code) > 1:
+        raise Error(f"none of {len(code)} lines is a matrix instruction of {kinds}; the first is '{first}'.{meant}")
+    raise Error(f"there is no matrix instruction of {kinds} in '{first}'.{meant}")
 
 
 def _meant(line: str) -> str:
