@@ -220,13 +220,13 @@ def test_the_action_runs_as_a_shell_script(folder):
     SARIF.validate(json.loads(Path("r.sarif").read_text()))
 
 
-# What base-tool of Compiler Explorer takes for a place in the source (lib/utils.ts, SOURCE_RE), after the path of the
+# What a tool of Compiler Explorer takes for a place in the source (lib/utils.ts, SOURCE_RE), after the path of the
 # file is called <source>.
 PLACE = re.compile(r"^\s*<source>[(:](\d+)(:?,?(\d+):?)?[):]*\s*(.*)")
 
 
 def test_compiler_explorer_finds_the_lines_in_what_its_tools_print(folder):
-    """The tool is run as base-tool does: the options, then the path of the source, in its folder."""
+    """The tool is run as Compiler Explorer does: the options, then the path of the source, in its folder."""
     text = (ROOT / "contrib/compiler-explorer/mmacalc.properties").read_text()
     for tool in re.findall(r"^tools=(.*)", text, re.M)[0].split(":"):
         options = re.search(rf"^tools\.{tool}\.options=(.*)", text, re.M)[1].split()
