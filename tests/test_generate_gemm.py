@@ -115,10 +115,10 @@ def test_no_order_of_16_bit_matrices_has_a_bank_conflict_that_memory_knows_of(ta
     for side, turn in ((found.a, found.a_turn), (found.b, found.b_turn)):
         operand = found.operand(side.name)
         reads = [(piece.table, piece.width) for piece in gemm.pieces(operand, side, found.kpack)]
-        assert gemm.lost_cycles(operand, side, reads, side.swizzle, "read") == 0
+        assert gemm.cycles_lost(operand, side.tile, reads, side.swizzle, "read") == 0
         assert (
             turn is None
-            or gemm.lost_cycles(operand, side, gemm.writes(operand, side, turn), side.swizzle, "write") == 0
+            or gemm.cycles_lost(operand, side.tile, gemm.writes(operand, side, turn), side.swizzle, "write") == 0
         )
 
 

@@ -9,10 +9,11 @@ instruction: the assembler reads operands with `mmacalc.asm.tokens`, what an ins
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from ..base.checks import whole
 from ..base.errors import Error
-from ..base.records import Cache, TupleRecord
+from ..base.records import TupleRecord
 from .macros import Expander
 from .registers import FILES, RegisterRange
 from .tokens import integer, plain
@@ -309,9 +310,6 @@ def parse(text: str, number: int = 1) -> Statement:
     return Statement(mnemonic.lower(), tuple(operands), modifiers, number, text)
 
 
-_ranges = Cache(100_000)
-
-
 def vector_registers(operand: str) -> tuple[RegisterRange, ...]:
     """The vector registers that an operand names; empty for constants, SGPRs and what is unknown.
 
@@ -321,14 +319,14 @@ def vector_registers(operand: str) -> tuple[RegisterRange, ...]:
     return tuple([one for one in registers(operand) if one.file in LAST_REGISTER])
 
 
+@lru_cache(maxsize=100_000)
 def registers(operand: str) -> tuple[RegisterRange, ...]:
     """The registers of every file that an operand names.
 
     >>> [str(registers) for registers in registers("s[4:5]") + registers("vcc_hi") + registers("acc[0:1]")]
     ['s[4:5]', 's107', 'a[0:1]']
     """
-    ranges: tuple[RegisterRange, ...] = _ranges.get(operand, lambda: tuple(_registers(operand)))
-    return ranges
+    return tuple(_registers(operand))
 
 
 def _registers(operand: str) -> Iterator[RegisterRange]:

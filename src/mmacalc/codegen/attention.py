@@ -22,7 +22,7 @@ from ..base.records import TupleRecord
 from ..chaining import chain
 from ..memory_access.swizzles import MODES
 from .fragments import fragment
-from .gemm import VECTOR, best_swizzle, held_k, kpack_of, lost_cycles, pieces, transposing, turns_of, writes
+from .gemm import VECTOR, best_swizzle, cycles_lost, held_k, kpack_of, pieces, transposing, turns_of, writes
 from .gemm_staging import FIRST_ASYNC, STATIC_BYTES, THREADS, target_number
 from .source import extents, kernel_name, memory_type
 from .staging import Side, matrix_swizzle
@@ -428,9 +428,9 @@ def _without_conflicts(found: AttentionPlan) -> AttentionPlan:
     ways: list[tuple[int, int, Swizzle, Turn | None]] = []
     for turn in turns_of(found.v, found.threads):  # those whose lanes take longer pieces of a row come first
         swizzle, _ = best_swizzle(operand, found.v, reads, [turn])
-        lost = lost_cycles(operand, found.v, reads, swizzle, "read")
+        lost = cycles_lost(operand, found.v.tile, reads, swizzle, "read")
         if turn:
-            lost += lost_cycles(operand, found.v, writes(operand, found.v, turn), swizzle, "write")
+            lost += cycles_lost(operand, found.v.tile, writes(operand, found.v, turn), swizzle, "write")
         ways.append((lost, len(ways), swizzle, turn))
     _, _, v, turn = min(ways, key=lambda way: way[:2])
     return found._replace(k=found.k._replace(swizzle=k), v=found.v._replace(swizzle=v), v_turn=turn)

@@ -10,6 +10,7 @@ computes the digits once and adds constants per access:
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import product
 
 from ..base.errors import Error
@@ -77,6 +78,7 @@ class Fragment(TupleRecord):
         return total([(getattr(digit, axis), f"{letter}_{digit.name}") for digit in self.digits])
 
 
+@lru_cache(maxsize=256)
 def fragment(operand: Operand) -> Fragment:
     """The digits and items of an operand.
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from ..base.errors import Error
 from ..base.records import TupleRecord
-from ..memory_access.banks import bank_access
+from ..memory_access.banks import lost_cycles, rule
 from ..memory_access.swizzles import Swizzle
 from ..memory_access.transpose_loads import loads_for
 from .epilogue import NO_EPILOGUE, output_format
@@ -35,11 +35,12 @@ if TYPE_CHECKING:
     from ..model.block_scales import BlockScales
     from .epilogue import Epilogue
     from .fragments import Fragment
+    from .staging import Staged
 
     Access = tuple[tuple[tuple[int, int], ...], int]
 
 __all__ = [
-    "SCALED_K", "VECTOR", "Piece", "Plan", "Turn", "best_swizzle", "held_k", "kpack_of", "lost_cycles", "pieces",
+    "SCALED_K", "VECTOR", "Piece", "Plan", "Turn", "best_swizzle", "cycles_lost", "held_k", "kpack_of", "pieces",
     "plan", "transposing", "turns_of", "writes",
 ]  # fmt: skip
 
@@ -500,13 +501,14 @@ def best_swizzle(
         reads: of each access the (row, byte) of every lane, and its bytes.
     """
     best: tuple[int, Swizzle, Turn | None] | None = None
-    for swizzle in _swizzles(side.tile.bytes):
-        lost = lost_cycles(operand, side, reads, swizzle, "read")
+    tile = side.tile
+    for swizzle in _swizzles(tile.bytes):
+        lost = cycles_lost(operand, tile, reads, swizzle, "read")
         if best is not None and lost >= best[0]:
             continue
         for turn in turns:
             written = [] if turn is None else writes(operand, side, turn)
-            more = lost + lost_cycles(operand, side, written, swizzle, "write")
+            more = lost + cycles_lost(operand, tile, written, swizzle, "write")
             if best is None or more < best[0]:
                 best = more, swizzle, turn
         if best is not None and not best[0]:
@@ -534,18 +536,22 @@ def writes(operand: Operand, side: Side, turn: Turn) -> list[tuple[tuple[tuple[i
     ]
 
 
-def lost_cycles(
-    operand: Operand, side: Side, given: Sequence[tuple[Sequence[tuple[int, int]], int]], swizzle: Swizzle, access: str
+def cycles_lost(
+    operand: Operand,
+    tile: Staged,
+    given: Sequence[tuple[Sequence[tuple[int, int]], int]],
+    swizzle: Swizzle,
+    access: str,
 ) -> int:
-    """The cycles that accesses lose to bank conflicts under a swizzle.
+    """The cycles that accesses of a tile lose to bank conflicts under a swizzle.
 
     Args:
         given: of each access the (row, byte) of every lane, and its bytes. access: "read" or "write".
     """
-    row_bytes, architecture = side.tile.row_bytes, operand.instruction.architecture
+    row_bytes, architecture = tile.row_bytes, operand.instruction.architecture
     return sum(
-        bank_access(
-            architecture, [swizzle.address(row * row_bytes + byte) for row, byte in table], width, access
-        ).conflicts
+        lost_cycles(
+            rule(architecture, width, access), [swizzle.address(row * row_bytes + byte) for row, byte in table], width
+        )
         for table, width in given
     )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..model import Architecture
 
-__all__ = ["BankAccess", "Phase", "Rule", "bank_access", "conflict_free", "rule"]
+__all__ = ["BankAccess", "Phase", "Rule", "bank_access", "conflict_free", "lost_cycles", "rule"]
 
 DWORD = 4
 
@@ -106,6 +106,7 @@ def _lanes_of(text: str) -> tuple[tuple[int, ...], ...]:
     return tuple(phases)
 
 
+@lru_cache(maxsize=256)
 def rule(architecture: Architecture, width: int, access: str = "read") -> Rule:
     """How LDS of an architecture serves an access.
 
@@ -169,6 +170,13 @@ def conflict_free(found: Rule, addresses: Sequence[int | None], width: int) -> b
         _busiest(found, [addresses[lane] or 0 for lane in lanes], width)[1] == 1
         for lanes in _merged(found, addresses, active)
     )
+
+
+def lost_cycles(found: Rule, addresses: Sequence[int | None], width: int) -> int:
+    """The cycles that an access loses to conflicts, as `BankAccess.conflicts`. Faster, for searches."""
+    active = [lane for lane, address in enumerate(addresses) if address is not None]
+    phases = [[addresses[lane] or 0 for lane in lanes] for lanes in _merged(found, addresses, active)]
+    return sum([_busiest(found, phase, width)[1] - 1 for phase in phases])
 
 
 def _merged(found: Rule, addresses: Sequence[int | None], active: list[int]) -> Iterator[tuple[int, ...]]:
