@@ -124,3 +124,27 @@ def test_what_looks_like_a_file_and_is_none_is_refused_by_its_name(files):
     assert "cannot read 'missing.s'" in answer(["lint", files[0], "missing.s"]).err
     assert "'v_nop' is not a file, but other arguments are" in answer(["lint", files[0], "v_nop"]).err
     assert answer(["lint", "-a", "gfx942", "v_mov_b32", "v0,", "v1"]).status == 0  # one text
+
+
+# --- vccz ---
+
+
+def test_a_half_of_vcc_that_is_written_leaves_vccz_as_it_was_along_every_path():
+    text = """
+    s_mov_b32 vcc_lo, s0
+    s_cbranch_vccz L
+    s_cbranch_vccnz L
+    v_readfirstlane_b32 vcc_hi, v0
+    s_nop 4
+    v_mov_b32_e32 v1, src_vccz
+    s_and_b32 vcc_hi, s0, s1
+    s_branch M
+    L: s_mov_b64 vcc, vcc
+    M: s_cbranch_vccnz L
+    s_endpgm"""
+    lines = [(one.line, one.first_line, *one.nops) for one in mmacalc.lint(text, "gfx942").of_kind("vccz")]
+    assert lines == [(line, first, "s_mov_b64 vcc, vcc") for line, first in ((3, 2), (7, 5), (11, 8))]
+    assert mmacalc.lint(text, "gfx1100").of_kind("vccz") == ()
+    loop = "s_mov_b64 vcc, 0\nL: s_cbranch_vccz L\ns_mov_b32 vcc_lo, s0\ns_branch L"
+    assert [one.line for one in mmacalc.lint(loop, "gfx90a").of_kind("vccz")] == [2]
+    assert mmacalc.lint(loop.replace("s_branch L", "s_mov_b64 vcc, vcc\ns_branch L"), "gfx90a").findings == ()

@@ -273,14 +273,16 @@ def recognized(target: str, listings: list[list[str]], wave: int | None = None) 
     return [body[1:] for body in after_recognizer(target, functions, wave)]
 
 
-def after_recognizer(target: str, functions: list[str], wave: int | None = None) -> list[list[str]]:
-    """The lines of each function's body after llc-22's hazard recognizer."""
+def after_recognizer(
+    target: str, functions: list[str], wave: int | None = None, part: str = "post-RA-hazard-rec"
+) -> list[list[str]]:
+    """The lines of each function's body after a pass of llc-22, the hazard recognizer."""
     command = [
         tool("llc"),
         "-mtriple=amdgcn",
         f"-mcpu={target}",
         *([f"-mattr=+wavefrontsize{wave}"] if wave else []),
-        "-run-pass=post-RA-hazard-rec",
+        f"-run-pass={part}",
         "-o",
         "-",
         "-x",
@@ -809,3 +811,38 @@ def test_lint_asks_for_the_nops_that_llc_inserts_into_listings_without_a_matrix(
         if ours != theirs:
             wrong.append((texts, ours, theirs))
     assert not wrong, (len(wrong), wrong[:2])
+
+
+# --- vccz, which before gfx10 a write of half of VCC does not update ---
+
+WRITES = {
+    "s_mov_b32 vcc_lo, s0": "$vcc_lo = S_MOV_B32 $sgpr0",
+    "s_and_b32 vcc_hi, s0, s1": "$vcc_hi = S_AND_B32 $sgpr0, $sgpr1, implicit-def $scc",
+    "v_readfirstlane_b32 vcc_lo, v0": "$vcc_lo = V_READFIRSTLANE_B32 $vgpr0, implicit $exec",
+    "s_mov_b64 vcc, s[0:1]": "$vcc = S_MOV_B64 $sgpr0_sgpr1",
+    "v_cmp_eq_u32_e32 vcc, v0, v1": "V_CMP_EQ_U32_e32 $vgpr0, $vgpr1, implicit-def $vcc, implicit $exec",
+    "v_cmp_eq_u32_e64 s[2:3], v0, v1": "$sgpr2_sgpr3 = V_CMP_EQ_U32_e64 $vgpr0, $vgpr1, implicit $exec",
+    "s_mov_b32 s2, vcc_lo": "$sgpr2 = S_MOV_B32 $vcc_lo",
+}
+
+
+@pytest.mark.parametrize("target", ["gfx908", "gfx90a", "gfx942", "gfx950", "gfx1100"])
+def test_lint_asks_for_a_write_of_vcc_where_llc_inserts_one(target):
+    """LLVM 22.1.8, SIInsertWaitcnts, which takes vccz for stale where a block begins; here each begins with a write."""
+    chance = random.Random(5)
+    bodies = [["s_mov_b64 vcc, s[0:1]", *chance.choices([*WRITES], k=chance.randrange(1, 5))] for _ in range(60)]
+    functions = []
+    for number, lines in enumerate(bodies):
+        body = "".join(f"    {WRITES[line]}\n" for line in lines)
+        body += f"    S_CBRANCH_VCC{'N' * (number % 2)}Z %bb.2, implicit $vcc\n  bb.1:\n    S_NOP 0\n"
+        functions.append(f"---\nname: f{number}\nbody: |\n  bb.0:\n{body}  bb.2:\n    S_ENDPGM 0\n...\n")
+    wave = 64 if target == "gfx1100" else None
+    inserted = [
+        "$vcc = S_MOV_B64 $vcc" in made for made in after_recognizer(target, functions, wave, "si-insert-waitcnts")
+    ]
+    assert any(inserted) == (wave is None)
+    for number, (lines, wanted) in enumerate(zip(bodies, inserted)):
+        branch = f"s_cbranch_vcc{'n' * (number % 2)}z L"
+        report = mmacalc.lint("\n".join([*lines, branch, "L: s_endpgm"]), target)
+        found = [(one.text, one.nops) for one in report.of_kind("vccz")]
+        assert found == [(branch, ("s_mov_b64 vcc, vcc",))] * wanted, lines

@@ -18,11 +18,11 @@ not checked.
 
 Before gfx10 all hazards are looked at for which LLVM inserts s_nop, those of DPP, lanes, SGPRs, VCC, EXEC, M0, hardware
 registers, results that fill a part of a register and data of stores among them, and those that only ISA guides have:
-VCCZ, EXECZ and EXEC as data, MODE.VSKIP. Not where LLVM breaks a clause of loads because it may be issued again, which
-`unchecked` says for targets with XNACK. Not looked at are the bytes of LDS that waves share, and from gfx10 on hazards
-without a matrix or dot instruction, except on gfx11 and gfx12 those of transcendental results (gfx1100 to
-gfx1103), of registers written around a write of EXEC (gfx11 in wave64, which is known by scalar instructions that write
-exec, not exec_lo) and of lds_direct_load.
+VCCZ, EXECZ and EXEC as data, MODE.VSKIP; so are reads of vccz after a write of half of VCC (see `vccz`). Not where
+LLVM breaks a clause of loads because it may be issued again, which `unchecked` says for targets with XNACK. Not looked
+at are the bytes of LDS that waves share, and from gfx10 on hazards without a matrix or dot instruction, except on gfx11
+and gfx12 those of transcendental results (gfx1100 to gfx1103), of registers written around a write of EXEC (gfx11 in
+wave64, which is known by scalar instructions that write exec, not exec_lo) and of lds_direct_load.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from .memory_waits import TooManyPaths, has_counters, missing_waits, repaired
 from .pending import PendingHazards, Repair, basic_blocks, decoded_blocks
 from .recognizer import nop_instructions, recognizer_for
 from .register_use import UNREAD, decoded_use, entry_of, is_known, is_matrix, register_use
+from .vccz import MESSAGE, REPAIR, stale_vccz
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ _EXPERT = re.compile(rf"\S+\s+hwreg\(\s*(?:{SCHED_MODE}|26)\b")
 
 
 @json_keys(
-    "kind: wait states, wait or invalid",
+    "kind: wait states, wait, vccz or invalid",
     "message=sentence",
     "line",
     "column: of the instruction in the line, from 1",
@@ -86,7 +87,8 @@ _EXPERT = re.compile(rf"\S+\s+hwreg\(\s*(?:{SCHED_MODE}|26)\b")
 class Finding(TupleRecord):
     """One violation.
 
-    kind: "wait states"; "wait", a missing wait for memory; "invalid", a line that no assembler accepts.
+    kind: "wait states"; "wait", a missing wait for memory; "vccz", a read of vccz that a write of half of VCC has not
+    updated; "invalid", a line that no assembler accepts.
     line, text: the line; where it comes too early, first_line, first_text: the instruction that it must wait for, 0 and
     "" of others. elapsed: the wait states between the two on the shortest path; missing: how many more are needed;
     wait: the rule; 0, 0 and None of other kinds. nops: the instructions to put before the line (s_nop, v_nop,
@@ -181,6 +183,7 @@ def lint(text: str, arch: str | None = None) -> LintReport:
         findings += _invalid(listing, arch)
     unfollowed = unnamed or "the target's counters are not known"
     if assembles and not unnamed and has_counters(compiled := target(arch).name):
+        findings += _stale(listing, blocks, compiled)
         try:
             findings += list(_missing_waits(listing, blocks, compiled))
             unfollowed = ""
@@ -355,6 +358,12 @@ def _missing_waits(listing: Listing, blocks: Sequence[Block], compiled: str) -> 
             found.at,
             Finding(one.number, one.text, first.number, first.text, 0, 0, None, waits, "wait", found.message),
         )
+
+
+def _stale(listing: Listing, blocks: Sequence[Block], compiled: str) -> Iterator[tuple[int, Finding]]:
+    for at, writer in stale_vccz(listing, blocks, compiled):
+        one, first = listing.statements[at], listing.statements[writer]
+        yield at, Finding(one.number, one.text, first.number, first.text, 0, 0, None, (REPAIR,), "vccz", MESSAGE)
 
 
 def _unchecked(listing: Listing, assembles: bool, unfollowed: str, unjudged: str, counted: str) -> Iterator[str]:

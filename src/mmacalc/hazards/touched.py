@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..asm.operations import Form, Operation
     from ..asm.reader import Statement
 
-__all__ = ["Touched", "may_access", "register_names", "touched", "tables_of"]
+__all__ = ["Touched", "may_access", "numbers_of", "register_names", "touched", "tables_of"]
 
 _FIRST = {"v": 0, "a": 1024, "s": 2048, "ttmp": 2048 + 128, "flat_scratch": 2048 + 144, "xnack_mask": 2048 + 146,
           "scc": 2048 + 150}  # fmt: skip
@@ -109,7 +109,7 @@ def _kind(statement: Statement, name: str, one: Operation | None, found: Form | 
 
 
 @lru_cache(maxsize=256)
-def _numbers_of(operand: str) -> frozenset[int]:
+def numbers_of(operand: str) -> frozenset[int]:
     """The numbers of the registers of an operand."""
     halves = {"l": (0,), "h": (1,), "": (0, 1)}
     return frozenset(
@@ -119,7 +119,7 @@ def _numbers_of(operand: str) -> frozenset[int]:
 
 
 def _numbers(operands: list[str]) -> frozenset[int]:
-    return frozenset().union(*map(_numbers_of, operands))
+    return frozenset().union(*map(numbers_of, operands))
 
 
 def register_names(numbers: frozenset[int], most: int = 4) -> str:

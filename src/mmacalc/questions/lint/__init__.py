@@ -92,7 +92,7 @@ def _known(answer: CheckedListing) -> str:
     return f", {answer.known} in the baseline" if answer.known else ""
 
 
-NOUNS = {"invalid": "error", "wait states": "hazard", "wait": "missing wait"}
+NOUNS = {"invalid": "error", "wait states": "hazard", "wait": "missing wait", "vccz": "stale flag"}
 """What the findings of a kind are called."""
 
 

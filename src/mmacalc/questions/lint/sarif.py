@@ -32,6 +32,7 @@ SITE = "https://mmacalc.github.io/mmacalc"
 RULES = {
     "wait states": ("missing-wait-states", "A register is used before enough wait states have passed"),
     "wait": ("missing-wait", "The result of a memory access is used without a wait for its counter"),
+    "vccz": ("stale-vccz", "vccz is read after a write of one half of VCC, which does not update it"),
     "invalid": ("invalid-instruction", "No assembler accepts the instruction"),
 }
 """By the kind of a finding, the rule's name and what it says."""
