@@ -185,7 +185,7 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     if assembles and not unnamed and has_counters(compiled := target(arch).name):
         findings += _stale(listing, blocks, compiled)
         try:
-            findings += list(_missing_waits(listing, blocks, compiled))
+            findings += list(_missing_waits(listing, blocks, compiled, bool(_expert(statements))))
             unfollowed = ""
         except TooManyPaths:
             unfollowed = "too many accesses are outstanding on too many paths"
@@ -350,8 +350,10 @@ def _invalid(listing: Listing, arch: str) -> Iterator[tuple[int, Finding]]:
         yield at, Finding(one.number, one.text, 0, "", 0, 0, None, (), "invalid", message)
 
 
-def _missing_waits(listing: Listing, blocks: Sequence[Block], compiled: str) -> Iterator[tuple[int, Finding]]:
-    for found in missing_waits(listing, blocks, compiled):
+def _missing_waits(
+    listing: Listing, blocks: Sequence[Block], compiled: str, expert: bool
+) -> Iterator[tuple[int, Finding]]:
+    for found in missing_waits(listing, blocks, compiled, expert):
         one, first = listing.statements[found.at], listing.statements[found.access]
         waits = repaired(found.waits, compiled)
         yield (

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 
-from ..asm.immediates import counter_fields, counters
+from ..asm.immediates import DEPENDENCIES, counter_fields, counters
 from ..asm.tokens import integer
 from ..base.errors import Error
 
@@ -23,7 +23,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..asm.reader import Statement
 
-__all__ = ["COUNTERS", "MOST", "counters_of", "sequence_of", "wait_text", "waits_of", "waits_of_statement"]
+__all__ = [
+    "COUNTERS", "DEPENDENCY", "MOST", "counters_of", "sequence_of", "wait_text", "waits_of", "waits_of_statement",
+]  # fmt: skip
 
 _IMAGE = {"sample": ("vmcnt",), "bvh": ("vmcnt",)}
 _GFX9_10 = {"lds": ("lgkmcnt",), "gds": ("lgkmcnt",), "scalar": ("lgkmcnt",), "message": ("lgkmcnt",),
@@ -43,9 +45,12 @@ MOST: dict[str, dict[str, int]] = {
     "gfx9": {"vmcnt": 63, "lgkmcnt": 15, "expcnt": 7},
     "gfx11": {"vmcnt": 63, "vscnt": 63, "lgkmcnt": 63, "expcnt": 7},
     "gfx12": {"loadcnt": 63, "storecnt": 63, "dscnt": 63, "kmcnt": 31, "samplecnt": 63, "bvhcnt": 7, "expcnt": 7,
-              "asynccnt": 63, "tensorcnt": 63, "xcnt": 63},
+              "asynccnt": 63, "tensorcnt": 63, "xcnt": 63, "va_vdst": 15, "vm_vsrc": 7},
 }  # fmt: skip
-"""How many accesses a counter holds; a field of s_waitcnt with this value waits for nothing."""
+"""How many accesses a counter holds; a field of s_waitcnt with this value waits for nothing. va_vdst and vm_vsrc are of
+s_wait_alu: instructions whose results are not written, and accesses that have not read their vector registers."""
+DEPENDENCY = ("va_vdst", "vm_vsrc")
+"""Those counters of s_wait_alu that are followed; the field with the value above waits for nothing."""
 _MAIN = ""  # the sequence of what has no other one
 _SEQUENCES: dict[str, dict[str, str | None]] = {
     "gfx9": {"scalar": None, "flat load": None, "flat store": None, "message": "message", "gds": "gds"},
@@ -55,6 +60,7 @@ _SEQUENCES: dict[str, dict[str, str | None]] = {
 # A family of the tables whose s_waitcnt is the generation's (`mmacalc.asm.immediates`).
 _FAMILY = {"gfx9": "cdna3", "gfx11": "rdna3"}
 _PAIRS = {"loadcnt_dscnt": ("loadcnt", "dscnt"), "storecnt_dscnt": ("storecnt", "dscnt")}  # bits 8 to 13, 0 to 5
+_DEPENDED = re.compile(r"depctr_(\w+)\s*\(([^()]*)\)")
 _NAMED = re.compile(r"\b(\w+?cnt)(?:_sat)?\s*\(([^()]*)\)", re.IGNORECASE)
 
 
@@ -85,6 +91,9 @@ def waits_of(name: str, simm: int, generation: str) -> dict[str, int]:
     ({'loadcnt': 1, 'dscnt': 2}, 0)
     """
     most = MOST[generation]
+    if name == "s_wait_alu":
+        fields = {field: simm >> low & (1 << width) - 1 for field, low, width in DEPENDENCIES}
+        return {field: fields[field] for field in DEPENDENCY if field in most and fields[field] < most[field]}
     if name == "s_waitcnt":
         waits = counters(simm, _FAMILY[generation])
         return {counter: number for counter, number in waits.items() if number < most[counter]}
@@ -105,6 +114,8 @@ def waits_of_statement(statement: Statement, generation: str) -> dict[str, int]:
     {'vmcnt': 3, 'lgkmcnt': 0}
     >>> waits_of_statement(read_line("s_waitcnt_vscnt null, 0x0"), "gfx11")
     {'vscnt': 0}
+    >>> waits_of_statement(read_line("s_wait_alu depctr_va_vdst(3) depctr_sa_sdst(0)"), "gfx12")
+    {'va_vdst': 3}
     """
     name = statement.mnemonic
     if "wait_exp" in statement.modifiers:
@@ -115,6 +126,10 @@ def waits_of_statement(statement: Statement, generation: str) -> dict[str, int]:
         named = _NAMED.findall(" ".join([*statement.operands, *statement.modifiers]))
         if named:
             return {counter.lower(): _number(number) for counter, number in named}
+    if name == "s_wait_alu":
+        waited = dict(_DEPENDED.findall(" ".join([*statement.operands, *statement.modifiers]).lower()))
+        if waited:
+            return {field: _number(waited[field]) for field in DEPENDENCY if field in waited}
     if name == "s_wait_idle":
         return waits_of(name, 0, generation)
     return waits_of(name, _number(statement.operands[-1]), generation) if statement.operands else {}
@@ -132,9 +147,13 @@ def wait_text(waits: dict[str, int], generation: str) -> tuple[str, ...]:
 
     >>> wait_text({"vmcnt": 3, "lgkmcnt": 0}, "gfx9"), wait_text({"kmcnt": 0}, "gfx12")
     (('s_waitcnt vmcnt(3) lgkmcnt(0)',), ('s_wait_kmcnt 0x0',))
+    >>> wait_text({"va_vdst": 1}, "gfx12")
+    ('s_wait_alu depctr_va_vdst(1)',)
     """
     if generation == "gfx12":
-        return tuple([f"s_wait_{counter} {number:#x}" for counter, number in waits.items()])
+        results = [f"depctr_{counter}({number})" for counter, number in waits.items() if counter in DEPENDENCY]
+        others = [f"s_wait_{counter} {number:#x}" for counter, number in waits.items() if counter not in DEPENDENCY]
+        return (*others, *([f"s_wait_alu {' '.join(results)}"] if results else []))
     named = {name for name, *_ in counter_fields(_FAMILY[generation])}
     own = [f"{counter}({number})" for counter, number in waits.items() if counter in named]
     others = [f"s_waitcnt_{name} null, {number:#x}" for name, number in waits.items() if name not in named]

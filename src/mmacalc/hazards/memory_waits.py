@@ -12,6 +12,15 @@ translated depends on their ages beside one another.
 What is watched: registers that loads write; what exports read, which may not be overwritten before; and on gfx1250
 what any access reads until its address is translated (XCNT). What is not: bytes of LDS and of memory. Assumed: calls
 come back with nothing outstanding, and a kernel begins so.
+
+In gfx12's mode of expert scheduling the hardware keeps vector registers in order no more between the VALU and accesses:
+an access may touch what the VALU writes only after a wait for va_vdst, and what overwrites registers that an access
+reads comes after a wait for vm_vsrc (s_wait_alu). The rules are those by which LLVM 22 inserts these waits
+(SIInsertWaitcnts with -amdgpu-expert-scheduling-mode) and LLVM 24 (in Triton 3.9): every VALU instruction counts in
+va_vdst, a scaled WMMA twice, every access in vm_vsrc; transcendental instructions end apart from others, and so do
+accesses of LDS, of buffers and of other memory. Three things are not demanded that LLVM 22 writes: WMMAs and f64
+products, divisions and roundings end apart from others there too; a wait for the access itself is enough here, since it
+has read its registers then; and one of 15 or more instructions before is taken to have ended (7 accesses).
 """
 
 from __future__ import annotations
@@ -19,9 +28,10 @@ from __future__ import annotations
 from functools import partial
 from itertools import zip_longest
 
+from ..asm.reader import read_listing
 from ..asm.tables import flags_of
 from ..base.records import Cache, TupleRecord
-from .memory_counters import MOST, counters_of, sequence_of, wait_text, waits_of_statement
+from .memory_counters import DEPENDENCY, MOST, counters_of, sequence_of, wait_text, waits_of_statement
 from .pending import bits_of
 from .touched import EXEC, may_access, register_names, tables_of, touched
 
@@ -38,9 +48,14 @@ if TYPE_CHECKING:
     State = list[Levels]  # of every stream
     Hits = list[tuple[int, int, int]]  # stream, age, accesses
 
-__all__ = ["MemoryWait", "TooManyPaths", "has_counters", "missing_waits", "repaired"]
+__all__ = ["MemoryWait", "TooManyPaths", "has_counters", "missing_result_waits", "missing_waits", "repaired"]
 
 XCNT = "xcnt"
+VDST, VSRC = DEPENDENCY
+_ACCESSES = {"lds": "lds", "gds": "lds", "buffer": "buffer"}
+"""Accesses that read their registers in the order of their own, by kind or unit; others are all of one order."""
+_VECTORS = 2 * 2048
+"""The numbers of vector registers and accumulators are below (see `touched`)."""
 _UNTRANSLATED = ("lds", "gds", "async", "tensor", "export", "direct", "message")
 """Accesses that XCNT does not count."""
 
@@ -69,8 +84,8 @@ class MemoryWait(TupleRecord):
 
 
 class _Step(TupleRecord):
-    """A statement that is an access, waits, or calls: its waits, the streams that it raises, whether it drains XCNT,
-    and whether it calls."""
+    """A statement that is an access or, in expert scheduling, of the VALU, that waits, or that calls: its waits, the
+    streams that it raises, whether it drains XCNT, and whether it calls."""
 
     waits: dict[str, int]
     raises: tuple[Stream, ...]
@@ -81,16 +96,17 @@ class _Step(TupleRecord):
 _PLAIN = _Step({}, (), False, False)
 
 
-def missing_waits(listing: Listing, blocks: Sequence[Block], target: str) -> Iterator[MemoryWait]:
+def missing_waits(listing: Listing, blocks: Sequence[Block], target: str, expert: bool = False) -> Iterator[MemoryWait]:
     """Every statement that comes too early, with each access that it must wait for, in the order of the listing.
 
     Args:
-        listing, blocks: from `mmacalc.asm.reader` and `pending`. target: the compiler target, such as "gfx942".
+        listing, blocks: from `mmacalc.asm.reader` and `pending`. target: the compiler target, such as "gfx942". expert:
+            whether the mode of expert scheduling is set.
 
     Raises:
         TooManyPaths: following them all takes too long.
     """
-    program = _Program(listing, target)
+    program = _Program(listing, target, expert)
     together = program.grouped()
     paths = _Paths(program, blocks, together)
     hits = paths.hits()
@@ -104,6 +120,20 @@ def missing_waits(listing: Listing, blocks: Sequence[Block], target: str) -> Ite
         hits = paths.hits()
     for at, found in hits:
         yield from paths.answers(at, found)
+
+
+def missing_result_waits(texts: Sequence[str], blocks: Sequence[Block], target: str) -> list[MemoryWait]:
+    """The instructions that lack s_wait_alu in code for the mode of expert scheduling, in its order.
+
+    Args:
+        texts, blocks: the instructions as the disassembler prints them, and their blocks. target: the compiler target,
+            such as "gfx1250".
+
+    Raises:
+        TooManyPaths: following all paths takes too long.
+    """
+    found = missing_waits(read_listing("\n".join(texts)), blocks, target, expert=True)
+    return [one for one in found if any(counter in DEPENDENCY for counter, _ in one.waits)]
 
 
 def repaired(waits: Iterable[tuple[str, int]], target: str) -> tuple[str, ...]:
@@ -134,8 +164,8 @@ _known = Cache(1 << 15)  # as `mmacalc.hazards.lint` keeps what statements do
 class _Program:
     """The statements of a listing as waits see them."""
 
-    def __init__(self, listing: Listing, target: str) -> None:
-        self._listing, self._tables = listing, tables_of(target)
+    def __init__(self, listing: Listing, target: str, expert: bool) -> None:
+        self._listing, self._tables, self.expert = listing, tables_of(target), expert
         self.generation, self.translates = _generation(target), target.startswith("gfx125")
         steps = {at: self._step(listing.statements[at]) for at in dict.fromkeys(listing.alike)}
         self.steps = [steps[first] for first in listing.alike]
@@ -155,7 +185,7 @@ class _Program:
 
     def _step(self, statement: Statement) -> _Step:
         waits, flags = waits_of_statement(statement, self.generation), flags_of(statement.mnemonic)
-        kind = self._touched(statement).kind if may_access(statement.mnemonic, self._tables) else ""
+        access = kind = self._touched(statement).kind if may_access(statement.mnemonic, self._tables) else ""
         raises: list[Stream] = []
         if kind:
             kind = "load" if kind == "memory" else kind
@@ -164,6 +194,8 @@ class _Program:
             raises = [(counter, sequence_of(kind, self.generation)) for counter in counters_of(kind, self.generation)]
             if self.translates and kind not in _UNTRANSLATED and _CACHES.isdisjoint(flags):
                 raises.append((XCNT, None if kind == "scalar" else ""))
+        if self.expert:
+            raises += _dependency(statement.mnemonic, access, flags)
         drains, calls = "waits_xcnt" in flags, "call" in flags
         return _Step(waits, tuple(raises), drains, calls) if waits or raises or drains or calls else _PLAIN
 
@@ -183,11 +215,27 @@ class _Program:
         raises = self.steps[at].raises
         if (XCNT, "") in raises:
             return self.touched(at).reads | EXEC
-        late = (XCNT, None) in raises or (raises[0][0] == "expcnt" and self.touched(at).kind != "direct")
+        late = (
+            (XCNT, None) in raises
+            or raises[-1][0] == VSRC
+            or (raises[0][0] == "expcnt" and self.touched(at).kind != "direct")
+        )
         return self.touched(at).reads if late else _NONE
 
 
 _NONE = frozenset[int]()
+
+
+def _dependency(name: str, kind: str, flags: frozenset[str]) -> list[Stream]:
+    """What an instruction raises of the counters of s_wait_alu. kind: of its access, "" if it is none."""
+    vector = kind not in ("", "scalar", "message", "tensor", "export", "direct")
+    if vector and _CACHES.isdisjoint(flags):
+        unit = "buffer" if "mubuf" in flags else kind
+        return [(VSRC, _ACCESSES.get(unit, "memory"))]
+    if kind or not name.startswith("v_"):
+        return []
+    counts = 2 if name.startswith("v_wmma_scale") else 1  # it is two instructions: the scales are loaded first
+    return [(VDST, "trans" if "trans" in flags else "")] * counts
 
 
 class _Paths:
@@ -216,6 +264,7 @@ class _Paths:
                 _enter(self._writing, program.touched(at).writes, 1 << number)
                 _enter(self._holding, program.held(at), 1 << number)
         self._touching: dict[int, tuple[int, int, int]] = {}
+        self._touching_vectors: dict[int, tuple[int, int]] = {}
         self._runs: dict[int, list[tuple[int, int, int]]] = {}
         self._entering = self._solved()
 
@@ -258,6 +307,8 @@ class _Paths:
             if (data or overwrites) and any(state):
                 ended = 0
                 for (counter, _), levels in zip(self._streams, state):
+                    if counter in DEPENDENCY:
+                        continue  # of the VALU and of accesses, which are no such statements
                     mask = overwrites if counter == XCNT else data | overwrites if counter == "expcnt" else data
                     for accesses in levels:
                         ended |= accesses & mask
@@ -309,7 +360,7 @@ class _Paths:
         for number, (counter, sequence) in enumerate(self._streams):
             most = waits.get(counter)
             if most == 0 or (most is not None and sequence is not None):
-                if counter != XCNT:
+                if counter != XCNT and counter not in DEPENDENCY:
                     for accesses in state[number][most:]:
                         ended |= accesses
                 del state[number][most:]
@@ -334,9 +385,10 @@ class _Paths:
     # --- XCNT: see kernels/amd/translations.py for the rules and their sources ---
 
     def _translated(self, state: State, ended: int) -> None:
-        """An access that has ended is translated, and so are the vector accesses before it."""
+        """An access that has ended has read its registers and is translated, and so are the vector accesses before
+        it."""
         for number, (counter, sequence) in enumerate(self._streams):
-            if counter == XCNT and sequence is None:
+            if counter == VSRC or (counter == XCNT and sequence is None):
                 _end(state[number], ended)
             elif counter == XCNT:
                 _end_older(state[number], ended)
@@ -346,7 +398,8 @@ class _Paths:
     def _touched(self, at: int, step: _Step, state: State) -> Hits:
         """The accesses that a statement touches too early, which end."""
         reads, writes, overwrites = self._masks(at)
-        if not reads | writes | overwrites:
+        results, sources = self._vector_masks(at, step) if self._program.expert else (0, 0)
+        if not reads | writes | overwrites | results | sources:
             return []
         hits, ended = [], 0
         for number, (stream, levels) in enumerate(zip(self._streams, state)):
@@ -355,7 +408,9 @@ class _Paths:
                 _end_older(levels, overwrites)
                 continue
             mask = overwrites if counter in (XCNT, "expcnt") else 0
-            if counter != XCNT:
+            if counter in DEPENDENCY:
+                mask = results if counter == VDST else sources
+            elif counter != XCNT:
                 # Loads of one sequence write in order.
                 mask |= reads if sequence is not None and stream in step.raises else reads | writes
             for age, accesses in enumerate(levels):
@@ -377,6 +432,18 @@ class _Paths:
             )  # fmt: skip
         return self._touching[first]
 
+    def _vector_masks(self, at: int, step: _Step) -> tuple[int, int]:
+        """Of an access, the VALU instructions that write what it touches; and the accesses that read what a statement
+        writes: vector registers alone."""
+        first = self._program.alike(at)
+        if first not in self._touching_vectors:
+            touched = self._program.touched(first)
+            reads, writes = ([one for one in own if one < _VECTORS] for own in (touched.reads, touched.writes))
+            accesses = step.raises and step.raises[-1][0] == VSRC
+            results = _of(self._writing, (*reads, *writes)) if accesses else 0
+            self._touching_vectors[first] = results, _of(self._holding, writes)
+        return self._touching_vectors[first]
+
     def answers(self, at: int, hits: Hits) -> Iterator[MemoryWait]:
         """The missing waits of a statement, in the order of the accesses."""
         found: dict[int, dict[Stream, int]] = {}
@@ -386,6 +453,7 @@ class _Paths:
         for access in sorted(found):
             ages = found[access]
             waits = [(stream[0], ages[stream]) for stream in self._program.steps[access].raises if stream in ages]
+            waits.sort(key=lambda one: one[0] not in DEPENDENCY)
             message = self._sentence(at, access, waits[0][0])
             counters = " and ".join(counter for counter, _ in waits)
             yield MemoryWait(at, access, f"{message}: no sufficient wait for {counters} before it", tuple(waits))
@@ -393,6 +461,12 @@ class _Paths:
     def _sentence(self, at: int, access: int, counter: str) -> str:
         """What a statement does to registers of an outstanding access."""
         own, its, held = self._program.touched(at), self._program.touched(access), self._program.held(access)
+        if counter == VSRC:
+            return f"overwrites {register_names(_vectors(own.writes & held))}, which an access may not have read yet"
+        if counter == VDST:
+            verb, found = ("reads", own.reads) if _vectors(own.reads & its.writes) else ("writes", own.writes)
+            names = register_names(_vectors(found & its.writes))
+            return f"{verb} {names} while the VALU instruction that writes it may be outstanding"
         if counter in (XCNT, "expcnt") and held:
             why = "an access that may be issued again until its address is translated reads" \
                 if counter == XCNT else "an outstanding export reads"  # fmt: skip
@@ -400,6 +474,10 @@ class _Paths:
         if read := own.reads & its.writes:
             return f"reads {register_names(read)} while the access that writes it may be outstanding"
         return f"writes {register_names(own.writes & its.writes)} while an access that writes it may be outstanding"
+
+
+def _vectors(registers: frozenset[int]) -> frozenset[int]:
+    return frozenset(one for one in registers if one < _VECTORS)
 
 
 def _enter(accesses: dict[int, int], registers: Iterable[int], bit: int) -> None:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Alignment", "Barriers", "Bounds", "LocalAccess", "Moves", "Products", "Races", "Unread", "Waits",
-    "check_wait_states", "entry_at", "instructions_of",
+    "check_result_waits", "check_wait_states", "entry_at", "instructions_of",
 ]  # fmt: skip
 
 _VERBS = {"read": "reads", "write": "writes"}
@@ -567,6 +567,30 @@ def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
         first = (expert or matrix or listed)[0]
         message = f"wait states around matrix instructions are not checked: {why}"
         tally.note(entry_at(tally, "not checked", first, message, executed[first.address]))
+
+
+def check_result_waits(kernel: Kernel, program: Program, tally: Tally) -> None:
+    """Enter the places where executed instructions lack s_wait_alu, in the mode of expert scheduling.
+
+    Where that is not looked at, a note says so: kernels with VGPRs above 255, whose instructions do not name them, or
+    too many paths.
+    """
+    executed = {address: step.executed for address, step in program.steps.items() if step.executed}
+    listed = instructions_of(kernel, program)
+    expert = next((one for one in listed if one.address in executed and _is_expert(one)), None)
+    if expert is None:
+        return
+    unnamed = any(one.name == "s_set_vgpr_msb" for one in listed)
+    found = None if unnamed else program.missing_result_waits(kernel.target, listed)
+    if found is None:
+        why = "the kernel has vector registers above v255, which its instructions do not name" if unnamed \
+            else "too many paths lead through the kernel"  # fmt: skip
+        message = f"s_wait_alu is not checked: {why}"
+        tally.note(entry_at(tally, "not checked", expert, message, executed[expert.address]))
+    for place in found or ():
+        second, first = listed[place.at], listed[place.access]
+        if {first.address, second.address} <= executed.keys():
+            tally.add(entry_at(tally, "wait", second, place.message, executed[second.address], first))
 
 
 def instructions_of(kernel: Kernel, program: Program) -> list[DecodedInstruction]:

@@ -12,6 +12,8 @@ from ...asm.tables import flags_of
 from ...base.errors import Error
 from ...base.records import Cache
 from ...hazards.lint import missing_states
+from ...hazards.memory_waits import TooManyPaths, missing_result_waits
+from ...hazards.pending import decoded_blocks
 from .arithmetic import arithmetic, dot, dual, lower_lanes, mixed, packed_arithmetic
 from .control import ENDS_BLOCK, NOTHING, control_step
 from .cross_lane import CROSS_LANE
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from ...asm.code_objects import Kernel
     from ...asm.decoded import DecodedInstruction
     from ...hazards.lint import MissingStates
+    from ...hazards.memory_waits import MemoryWait
     from ...model import Instruction
     from .memory import Access
     from .modifiers import Compute, Store
@@ -384,6 +387,7 @@ class Program:
         self._others: dict[tuple[int, Any, int], Step] = {}
         self._missing: dict[int, tuple[list[MissingStates], str]] = {}
         self._texts: dict[int, str] = {}
+        self._unwaited: dict[int, list[MemoryWait] | None] = {}
         self.indexes = any(one.name in INDEX_MODE or is_relative(one.name) for one in self.instructions.values())
 
     def step(self, address: int) -> Step:
@@ -456,6 +460,19 @@ class Program:
             except Error as error:
                 self._missing[first] = [], f"{error}"
         return self._missing[first]
+
+    def missing_result_waits(self, target: str, listed: list[DecodedInstruction]) -> list[MemoryWait] | None:
+        """Where the instructions of a kernel in the mode of expert scheduling lack s_wait_alu, None where that takes
+        too long; remembered for it."""
+        first = listed[0].address
+        if first not in self._unwaited:
+            try:
+                with collector_paused():
+                    texts = [self.text(one) for one in listed]
+                    self._unwaited[first] = missing_result_waits(texts, decoded_blocks(listed), target)
+            except TooManyPaths:
+                self._unwaited[first] = None
+        return self._unwaited[first]
 
     def registers(self) -> tuple[int, int]:
         """How many vector registers and accumulators the instructions name."""
