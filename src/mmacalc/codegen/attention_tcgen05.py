@@ -14,14 +14,14 @@ from math import gcd
 from ..families.descriptors import SWIZZLES, instruction_descriptor
 from .attention_parts import Held, Parts, logarithms, rounded_words, shares
 from .attention_wgmma import descriptors, k_major_offset, tiles_in_shared_memory
-from .gemm_tcgen05 import FUNCTIONS, WORDS, commit_function, loading_function, multiply_function
-from .ptx import SYNCHRONIZE, braced, operand_texts, operands
+from .gemm_tcgen05 import FUNCTIONS, WORDS, column_function, commit_function, multiply_function
+from .ptx import SYNCHRONIZE
 from .source import indented
 from .tensor_copies import BEGIN_BARRIER, VECTOR, WAIT_FOR_BARRIER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from .attention import CudaAttentionPlan
 
@@ -77,24 +77,11 @@ def _functions(found: CudaAttentionPlan) -> Iterator[str]:
     yield from multiply_function(inst)
     yield from multiply_function(inst, "multiply_p", a_in_tensor_memory=True)
     yield from commit_function(1)
-    yield from loading_function("load_products", gcd(found.block_n, MOST_WORDS), kind=("float", "f"))
-    yield from loading_function("load_columns", gcd(found.head, WORDS), kind=("float", "f"))
-    yield from _storing("store_columns", gcd(found.head, WORDS), ("float", "f"))
-    yield from _storing("store_p", gcd(found.block_n // 2, MOST_WORDS), ("unsigned int", "r"))
-
-
-def _storing(name: str, count: int, kind: tuple[str, str]) -> Iterator[str]:
-    """The function around tcgen05.st, for which tcgen05.wait::st waits."""
-    yield f"// {count} columns of the lane that this thread writes."
-    yield f"static __device__ void {name}(unsigned int address, const {kind[0]} *word) {{"
-    yield '    asm volatile("bar.warp.sync 0xffffffff;\\n"'
-    yield f'                 "tcgen05.st.sync.aligned.32x32b.x{count}.b32 "'
-    texts = {"address, registers": f"[%0], {braced(1, count)}"}
-    yield from (f"    {line}" for line in operand_texts(texts, ";"))
-    inputs = ['"r"(address)', *[f'"{kind[1]}"(word[{number}])' for number in range(count)]]
-    yield from (f"    {line}" for line in operands([], inputs, ' : "memory"'))
-    yield "}"
-    yield ""
+    number, word = ("float", "f"), ("unsigned int", "r")
+    yield from column_function("load_products", gcd(found.block_n, MOST_WORDS), number)
+    yield from column_function("load_columns", gcd(found.head, WORDS), number)
+    yield from column_function("store_columns", gcd(found.head, WORDS), number, stores=True)
+    yield from column_function("store_p", gcd(found.block_n // 2, MOST_WORDS), word, stores=True)
 
 
 def _begin(found: CudaAttentionPlan) -> Iterator[str]:
@@ -123,20 +110,26 @@ def _begin(found: CudaAttentionPlan) -> Iterator[str]:
     yield ""
 
 
+def _multiplied(lines: Iterable[str], parity: int) -> Iterator[str]:
+    """One thread starts products, and all wait until they are complete: those of S and of O end phases in turn."""
+    yield "if (warp == 0 && elected()) {"
+    yield from indented(lines)
+    yield "    commit(done_at);"
+    yield "}"
+    yield f"wait(done_at, {parity});"
+    yield AFTER
+
+
 def _scores(found: CudaAttentionPlan) -> Iterator[str]:
     inst, count = found.instruction, gcd(found.block_n, MOST_WORDS)
     assert found.q
-    yield "// The products of queries and keys."
-    yield "if (warp == 0 && elected()) {"
-    yield "    const unsigned long long k_stage = k_start + stage * (K_BYTES / 16);"
+    lines = ["const unsigned long long k_stage = k_start + stage * (K_BYTES / 16);"]
     for step in range(found.head // inst.k):
         q, k = (k_major_offset(side, step, inst.k) // VECTOR for side in (found.q, found.k))
         add = "true" if step else "false"
-        yield f"    multiply(products, q_start + {q}, k_stage + {k}, SCORES, {add});"
-    yield "    commit(done_at);"
-    yield "}"
-    yield "wait(done_at, 0);"
-    yield AFTER
+        lines.append(f"multiply(products, q_start + {q}, k_stage + {k}, SCORES, {add});")
+    yield "// The products of queries and keys."
+    yield from _multiplied(lines, 0)
     yield "float s[TILES_K][8];"
     yield "#pragma unroll"
     yield f"for (int first = 0; first < BLOCK_N; first += {count})"
@@ -170,17 +163,12 @@ def _handing(found: CudaAttentionPlan) -> Iterator[str]:
 
 
 def _values(found: CudaAttentionPlan) -> Iterator[str]:
-    inst = found.instruction
-    yield "if (warp == 0 && elected()) {"
-    yield f"    {AFTER}"
+    inst, lines = found.instruction, [AFTER]
     for step in range(found.block_n // inst.k):
         p, v = step * inst.k // 2, step * inst.k * found.v.panel // VECTOR
         add = "true" if step else "key > 0"
-        yield f"    multiply_p(o_at, products + {p}, v_start + {v}, VALUES, {add});"
-    yield "    commit(done_at);"
-    yield "}"
-    yield "wait(done_at, 1);"
-    yield AFTER
+        lines.append(f"multiply_p(o_at, products + {p}, v_start + {v}, VALUES, {add});")
+    yield from _multiplied(lines, 1)
 
 
 def _end(found: CudaAttentionPlan, held: Held) -> Iterator[str]:

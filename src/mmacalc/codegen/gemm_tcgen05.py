@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from .epilogue import Epilogue
 
 __all__ = [
-    "FUNCTIONS", "WORDS", "TensorMemoryPlan", "commit_function", "loading_function", "multiply_function", "plan",
+    "FUNCTIONS", "WORDS", "TensorMemoryPlan", "column_function", "commit_function", "multiply_function", "plan",
     "source",
 ]  # fmt: skip
 
@@ -321,26 +321,36 @@ def commit_function(group: int) -> Iterator[str]:
 
 def _loading(found: TensorMemoryPlan) -> Iterator[str]:
     shape, split = ("16x32bx2", f", {found.lane_columns}") if found.halves else ("32x32b", "")
-    yield from loading_function("load_columns", _loaded(found), shape, split)
+    yield from column_function("load_columns", _loaded(found), shape=shape, split=split)
 
 
-def loading_function(
-    name: str, count: int, shape: str = "32x32b", split: str = "", kind: tuple[str, str] = ("unsigned int", "r")
+def column_function(
+    name: str,
+    count: int,
+    kind: tuple[str, str] = ("unsigned int", "r"),
+    stores: bool = False,
+    shape: str = "32x32b",
+    split: str = "",
 ) -> Iterator[str]:
-    """The function around tcgen05.ld.
+    """The function around tcgen05.ld, which waits, or around tcgen05.st, which does not.
 
     Args:
-        count: columns. split: behind the address. kind: the C type of the registers, and their constraint.
+        count: columns. kind: the C type of the registers, and their constraint. split: behind the address.
     """
-    yield f"// {count} columns of the lane that this thread reads."
-    yield f"static __device__ void {name}({kind[0]} *word, unsigned int address) {{"
+    words = [f'"{"=" * (not stores)}{kind[1]}"(word[{number}])' for number in range(count)]
+    if stores:
+        parameters, text = f"unsigned int address, const {kind[0]} *word", f"[%0]{split}, {braced(1, count)}"
+    else:
+        parameters, text = f"{kind[0]} *word, unsigned int address", f"{braced(0, count)}, [%{count}]{split}"
+    yield f"// {count} columns of the lane that this thread {'writes' if stores else 'reads'}."
+    yield f"static __device__ void {name}({parameters}) {{"
     yield '    asm volatile("bar.warp.sync 0xffffffff;\\n"'
-    yield f'                 "tcgen05.ld.sync.aligned.{shape}.x{count}.b32 "'
-    texts = {"registers, address": f"{braced(0, count)}, [%{count}]{split}"}
-    yield from (f"    {line}" for line in operand_texts(texts, ";\\n"))
-    yield '                 "tcgen05.wait::ld.sync.aligned;"'
-    outputs = [f'"={kind[1]}"(word[{number}])' for number in range(count)]
-    yield from (f"    {line}" for line in operands(outputs, ['"r"(address)'], ' : "memory"'))
+    yield f'                 "tcgen05.{"st" if stores else "ld"}.sync.aligned.{shape}.x{count}.b32 "'
+    yield from (f"    {line}" for line in operand_texts({"its columns": text}, ";" if stores else ";\\n"))
+    if not stores:
+        yield '                 "tcgen05.wait::ld.sync.aligned;"'
+    given = ['"r"(address)', *words] if stores else ['"r"(address)']
+    yield from (f"    {line}" for line in operands([] if stores else words, given, ' : "memory"'))
     yield "}"
     yield ""
 
