@@ -25,7 +25,7 @@ def distinct(operands):
 def assert_follows(operand, form):
     """Every lane and slot of `operand` holds exactly the set of (row, column, block) that form(lane, slot) gives,
     in bits [width * slot, width * (slot + 1)) of the lane's registers; `locate` and `table` lead back there."""
-    width = operand.placement.bits * operand.placement.merge
+    width = operand.placement.bits * operand.placement.slots_per_location
     places = {}
     for lane in range(operand.lanes):
         held = held_by(operand, lane)
@@ -70,11 +70,11 @@ def named(operand, coordinates):
 def assert_bijective(operand):
     """Every element (of a sparse A: every group of four k) has one place, no two share a bit, and together they
     fill the operand's registers."""
-    width = operand.format.bits * operand.placement.merge
+    width = operand.format.bits * operand.placement.slots_per_location
     assert operand.items * width == 32 * operand.registers
     table = operand.table()
     places = table.ravel().tolist()
-    assert len(set(places)) * (4 if operand.placement.merge == 2 else 1) == len(places)
+    assert len(set(places)) * (4 if operand.placement.slots_per_location == 2 else 1) == len(places)
     assert len(set(places)) == operand.lanes * operand.items
     for lane in range(operand.lanes):
         assert sorted(held_by(operand, lane)) == [(width * slot, width) for slot in range(operand.items)]

@@ -158,7 +158,7 @@ def test_what_no_second_source_or_measurement_confirms_is_unconfirmed():
             expected = ""
             if inst.sparse:
                 expected = "K" if "wgmma" in inst.features else unconfirmed.get((inst.formats["A"], inst.k), "")
-            assert "".join(inst.doubts) == expected, inst
+            assert "".join(inst.unconfirmed_parts) == expected, inst
             for name in inst.operands:
                 sure = "unconfirmed" if name == expected else inst.row_provenance
                 assert inst.provenance_of(name) == sure, (inst, name)
@@ -169,8 +169,8 @@ def test_what_no_second_source_or_measurement_confirms_is_unconfirmed():
     ["cdna3", "cdna4", "cdna5", "rdna3", "rdna4", "xe-hp", "xe-hpg", "xe-hpc", "xe2", "sm_75", "sm_90a", "sm_120a"],
 )
 def test_an_architecture_has_the_doubts_of_its_instructions_and_of_no_others(arch):
-    doubts = {part for inst in mmacalc.instructions(arch) for part in inst.doubts}
-    assert entry(arch).doubts == doubts
+    doubts = {part for inst in mmacalc.instructions(arch) for part in inst.unconfirmed_parts}
+    assert entry(arch).unconfirmed_parts == doubts
     page = answer(["architectures", arch]).out
     assert ("unconfirmed" in re.search("layouts .*", page)[0]) == bool(
         {*doubts, *mmacalc.architecture(arch).unconfirmed} & {"A", "B", "C", "D", "K", "SA", "SB"}

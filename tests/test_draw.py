@@ -69,7 +69,9 @@ def test_the_strips_at_the_edges_are_the_whole_layout(layouts):
         shown = matrix(operand)
         by_axis = [_parts(strips(shown, axis)) for axis in (shown.rows, shown.columns)]
         places = {
-            axis: [shown.operand.location_of_item(0, slot // shown.merge) for _, slot in shown.blocks.steps]
+            axis: [
+                shown.operand.location_of_item(0, slot // shown.slots_per_location) for _, slot in shown.blocks.steps
+            ]
             for axis in "b"
         }
         for block, row, column in sample(operand):

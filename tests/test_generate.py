@@ -81,22 +81,22 @@ def moved(source, lane, bits_of):
 def expected(operand, order):
     """For each lane {bit: bit}: where each element is in registers by `locate`, and in memory by the order."""
     blocks, rows, columns = operand.shape
-    bits, merge = operand.placement.slot_bits, operand.placement.merge
+    bits, per_location = operand.placement.slot_bits, operand.placement.slots_per_location
     group = operand.layout.sizes["p"] if operand.name == "A" and operand.instruction.sparse else 1
-    columns_stored = columns * merge // group
+    columns_stored = columns * per_location // group
     lanes = {}
     names = operand.axes[1:]
     for block in range(blocks):
         for row in range(rows):
             for column in range(0, columns, group):
                 for place in operand.locate(block=block, **dict(zip(names, (row, column)))):
-                    stored = column * merge // group
+                    stored = column * per_location // group
                     major, minor, extent, length = (row, stored, rows, columns_stored)
                     if order == "col":
                         major, minor, extent, length = (stored, row, columns_stored, rows)
                     memory = ((block * extent + major) * length + minor) * bits
                     register = 32 * place.register + place.lsb // bits * bits
-                    for bit in range(max(bits * merge, 1)):
+                    for bit in range(max(bits * per_location, 1)):
                         if (register + bit) % 8 == 0:
                             lanes.setdefault(place.lane, {})[register + bit] = memory + bit
     return lanes
@@ -350,7 +350,8 @@ def test_formulas_give_every_element_its_place(arch, name):
                     assert "ends at" in " ".join(found.notes)
                     continue
                 places = operand.locate(block=block + more_block, **{axis: at[axis] for axis in operand.axes[1:]})
-                assert (lane, slot // operand.placement.merge) in {(place.lane, place.item) for place in places}
+                item = slot // operand.placement.slots_per_location
+                assert (lane, item) in {(place.lane, place.item) for place in places}
                 reached.add((block + more_block, *[at[axis] for axis in operand.axes[1:]]))
         shared = of if stored else operand.layout.sizes.get("p", 1)
         assert len(reached) * shared == math.prod(operand.shape)

@@ -247,9 +247,9 @@ def test_every_place_holds_one_element_and_every_element_has_one_place():
             if name in ("B", "K", "SA", "SB") and (name != "B" or "wgmma" in inst.features):
                 continue
             operand = inst.operand(name)
-            if (operand.layout, operand.placement.merge) in seen:
+            if (operand.layout, operand.placement.slots_per_location) in seen:
                 continue
-            seen.add((operand.layout, operand.placement.merge))
+            seen.add((operand.layout, operand.placement.slots_per_location))
             held = [
                 e
                 for lane in range(operand.lanes)
@@ -301,7 +301,7 @@ def test_every_fragment_of_cutlass_is_ours(name):
                 (table,) = [value for key, value in fragment.items() if key.startswith("map[")]
                 for lane, items in enumerate(table):
                     for i, (row, _, first, last) in enumerate(items):
-                        found = list(operand.elements(lane, i // operand.placement.merge))
+                        found = list(operand.elements(lane, i // operand.placement.slots_per_location))
                         assert [e[0] for e in found] == [row] * len(found)
                         assert (found[0][1], found[-1][1]) == (first, last)
             compared += 1

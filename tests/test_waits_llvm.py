@@ -315,7 +315,7 @@ def codes_of(inst):
 
 def known(target):
     """The instructions that llc can be asked about; LLVM 22 does not know gfx1251's f64 one."""
-    return [inst for inst in mmacalc.instructions(target) if not inst.doubts or inst.formats["A"] != "f64"]
+    return [inst for inst in mmacalc.instructions(target) if not inst.unconfirmed_parts or inst.formats["A"] != "f64"]
 
 
 def others(target, file):

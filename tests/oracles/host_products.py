@@ -90,7 +90,7 @@ def runner(inst):
 def width(inst, name, wave, fields):
     """The bits of an element's slot in memory, and the place of its lowest bit there."""
     name = name if name in inst.operands else "D"
-    if name in inst.elsewhere:
+    if name in inst.outside_registers:
         return inst.format(name).bits, 0
     placement = inst.operand(name, wave, **fields).placement
     return placement.slot_bits, placement.offset

@@ -140,7 +140,7 @@ def refusal(x: Instruction, y: Instruction, use: Use, modifiers: Mapping[str, in
         if "A" not in inst.operands or "B" not in inst.operands:
             return f"{inst.name} moves a matrix and multiplies nothing; a chain is of two products"
         if operand not in inst.register_operands:
-            return f"{operand} of {inst.name} {inst.elsewhere[operand]}"
+            return f"{operand} of {inst.name} {inst.outside_registers[operand]}"
     if use.operand == "A" and y.sparse:
         return f"A of {y.name} is compressed 2:4, and a result is dense; it can be B or Bt"
     if x.blocks != y.blocks:

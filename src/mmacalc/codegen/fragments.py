@@ -90,7 +90,7 @@ def fragment(operand: Operand) -> Fragment:
     >>> found.digits[0], found.items[3]
     (Digit(name='g', divisor=16, size=4, block=0, row=0, column=4), Item(slot=3, block=0, row=0, column=3))
     """
-    layout, merge = operand.layout, operand.placement.merge
+    layout, per_location = operand.layout, operand.placement.slots_per_location
     if operand.placement.lanes:
         raise Error(
             f"BLGP makes lanes of {operand.instruction.name} read other lanes' {operand.name}: there are no index "
@@ -120,7 +120,7 @@ def fragment(operand: Operand) -> Fragment:
         ]
         items.append(Item(slot, *place))
     _, rows, columns = operand.shape
-    return Fragment(operand, tuple(digits), tuple(sorted(items)), rows, columns * merge // group_size(operand))
+    return Fragment(operand, tuple(digits), tuple(sorted(items)), rows, columns * per_location // group_size(operand))
 
 
 def chosen_lanes(operand: Operand) -> Iterator[tuple[Digit, int]]:
@@ -146,12 +146,12 @@ def group_size(operand: Operand) -> int:
 
 def _weights(operand: Operand) -> dict[str, tuple[int, int, int]]:
     """What each digit adds to (block, row, column). Stored values of a 2:4 group are neighbouring columns."""
-    layout, merge, shared = operand.layout, operand.placement.merge, group_size(operand)
+    layout, per_location, shared = operand.layout, operand.placement.slots_per_location, group_size(operand)
     weights: dict[str, tuple[int, int, int]] = {}
     for axis, group in enumerate(layout.coordinates):
         for name, weight in layout.strides(group).items():
             if shared > 1 and "p" in group:
-                weight = weight * merge // shared
+                weight = weight * per_location // shared
             weights[name] = tuple([weight if axis == where else 0 for where in range(3)])  # type: ignore[assignment]
     if shared > 1:
         del weights["p"]

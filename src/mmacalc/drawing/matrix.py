@@ -119,7 +119,7 @@ class Matrix:
     columns: Axis
     lanes: int
     copies: tuple[tuple[int, int], ...]
-    merge: int
+    slots_per_location: int
     read: tuple[int, ...] | None
 
     def __init__(self, operand: Operand) -> None:
@@ -133,7 +133,7 @@ class Matrix:
         )
         self.lanes = operand.lanes
         self.copies = tuple(operand.copies())
-        self.merge = operand.placement.merge
+        self.slots_per_location = operand.placement.slots_per_location
         read = operand.placement.lanes
         self._lanes_texts: dict[tuple[int, str], str] = {}
         self.read = tuple(read(lane) for lane in range(operand.lanes)) if read else None
@@ -174,7 +174,7 @@ class Matrix:
         """The lane and the item of the first place of an element."""
         lane, slot = self.step(block, row, column)
         lane, slot = lane + self.copies[0][0], slot + self.copies[0][1]
-        return self.read[lane] if self.read else lane, slot // self.merge
+        return self.read[lane] if self.read else lane, slot // self.slots_per_location
 
     def location(self, block: int, row: int, column: int) -> Location:
         """The first place of an element."""
@@ -235,7 +235,7 @@ class Matrix:
     @cached_property
     def by_item(self) -> tuple[Colour, ...]:
         """The colour of each item (slot of a lane), where colour is to show the register."""
-        spans = self.operand.flat.spans["item"] // self.merge
+        spans = self.operand.flat.spans["item"] // self.slots_per_location
         return tuple(_in_four(item, spans) for item in range(spans))
 
     def colour_by(self, key: str) -> ColourOf:

@@ -79,8 +79,8 @@ def instruction_scene(instruction: Instruction, matrices: dict[str, Matrix], loo
             page.subtitle(matrix, PADDING, page.bottom + 30)
             draw_matrix(page.layers, each, look.style, _colours(matrix, look), PADDING, page.bottom + 36)
             page.grow(each.width, each.height + 48)
-    shown_not = {name: why for name, why in instruction.elsewhere.items() if name not in instruction.drawn_operands}
-    absent = [f"{name} of this instruction {why}" for name, why in shown_not.items()]
+    outside = instruction.outside_registers.items()
+    absent = [f"{name} of this instruction {why}" for name, why in outside if name not in instruction.drawn_operands]
     about = [f"{matrix.operand.name}: {note}" for matrix in shown for note in notes(matrix)]
     return page.finished([*answers(shown, look), *absent, *about])
 

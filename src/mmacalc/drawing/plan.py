@@ -298,7 +298,7 @@ def _lane(matrix: Matrix, axis: Axis) -> Strip | None:
 
 def _bit(matrix: Matrix, slot: int) -> int:
     """The first bit of a slot, counted from the operand's first register."""
-    place = matrix.slots[slot // matrix.merge]
+    place = matrix.slots[slot // matrix.slots_per_location]
     return 32 * place.register + place.lsb - matrix.operand.placement.offset
 
 
@@ -315,7 +315,7 @@ def _bits(matrix: Matrix, axis: Axis) -> Strip | None:
         return Strip("bits", "bits", _grouped(axis, [(part, f"+{part[1]}", 0) for part in parts]))
     texts = []
     for _, slot in axis.steps:
-        place = matrix.slots[(slot + matrix.base[1]) // matrix.merge]
+        place = matrix.slots[(slot + matrix.base[1]) // matrix.slots_per_location]
         texts.append(bits_text(place.lsb, place.width))
     return Strip("bits", "bits", _grouped(axis, [(part, text, 0) for part, text in zip(parts, texts)]))
 
@@ -354,14 +354,14 @@ def notes(matrix: Matrix) -> tuple[str, ...]:
     operand = matrix.operand
     found = []
     if not any(axis.moves_slot for axis in (matrix.blocks, matrix.rows, matrix.columns)):
-        place = matrix.slots[matrix.base[1] // matrix.merge]
+        place = matrix.slots[matrix.base[1] // matrix.slots_per_location]
         name = register_text(operand, place.register, place.width)
         found.append(f"all in {name}" + (f"[{bits}]" if (bits := bits_text(place.lsb, place.width)) else ""))
     if len(matrix.copies) > 1:
         found.append(f"each element is kept {len(matrix.copies)} times")
-    if matrix.merge > 1:
+    if matrix.slots_per_location > 1:
         kept = "indices" if operand.name == "K" else "stored values"
-        found.append(f"{matrix.shared_by} values of k share a place, that of their {matrix.merge} {kept}")
+        found.append(f"{matrix.shared_by} values of k share a place, that of their {matrix.slots_per_location} {kept}")
     elif matrix.shared_by > 1:
         found.append(f"{matrix.shared_by} elements share each value")
     if matrix.read:

@@ -278,7 +278,7 @@ def _located(operand: Operand) -> Places:
     if operand.shape[0] == 1:
         lane, item = lane[0], item[0]
     lane = lane.astype(np.intp)
-    first = item.astype(np.intp) * placement.merge * placement.slot_bits + placement.offset
+    first = item.astype(np.intp) * placement.slots_per_location * placement.slot_bits + placement.offset
     if name in ("SA", "SB"):
         size = operand.instruction.block_size
         step = np.s_[:, ::size] if operand.axes[-1] == "k" else np.s_[::size]

@@ -175,7 +175,7 @@ def _read(execution: Execution, name: str, value: ArrayLike, copy: int = 0) -> A
     """The matrix of encodings that an operand's registers hold; of a replicated one the given copy."""
     if name not in ("C", *execution.inst.operands):
         raise Error(f"{execution.inst.name} has no operand {name}; it has {', '.join(execution.inst.operands)}")
-    if not execution.in_registers(name) and name in execution.inst.elsewhere:
+    if not execution.in_registers(name) and name in execution.inst.outside_registers:
         return checked(execution, name, value)
     if name == "A" and execution.inst.in_tensor_memory and _is_matrix(execution, value):
         return checked(execution, name, value)

@@ -36,10 +36,10 @@ class Placement(TupleRecord):
     layout: coordinates to places by name. In registers these are lane and item, perhaps with a place before the lane
     that counts waves (warp, eu); in Tensor Memory cta, lane, column and perhaps item, the slot in a column; after
     tcgen05.ld cta, warp, lane, load and item. fields: the values of its selectors; slot_bits: the width of an item's
-    slot; offset, bits: where in its slot the element lies and how wide it is; merge: how many neighbouring slots share
-    one Location (the stored values of a sparse group); lanes: a function from the layout's lane to the lane that is
-    read instead (BLGP), or None; axes: the coordinates of the operand where the layout's last two are others; doubt:
-    what no second source confirms about the layout, "" if nothing.
+    slot; offset, bits: where in its slot the element lies and how wide it is; slots_per_location: how many neighbouring
+    slots share one Location (the stored values of a sparse group); lanes: a function from the layout's lane to the lane
+    that is read instead (BLGP), or None; axes: the coordinates of the operand where the layout's last two are others;
+    doubt: what no second source confirms about the layout, "" if nothing.
     """
 
     layout: Layout
@@ -47,15 +47,17 @@ class Placement(TupleRecord):
     slot_bits: int
     offset: int
     bits: int
-    merge: int
+    slots_per_location: int
     lanes: Callable[[int], int] | None
     axes: tuple[Axis, ...] = ()
     doubt: str = ""
 
 
-def packed(layout: Layout, bits: int, fields: Mapping[str, int] | None = None, merge: int = 1) -> Placement:
+def packed(
+    layout: Layout, bits: int, fields: Mapping[str, int] | None = None, slots_per_location: int = 1
+) -> Placement:
     """A placement whose slots are as wide as their elements."""
-    return Placement(layout, fields or {}, bits, 0, bits, merge, None)
+    return Placement(layout, fields or {}, bits, 0, bits, slots_per_location, None)
 
 
 # The coordinates of each operand.

@@ -161,11 +161,11 @@ class AmdFamily(Family):
         sizes = {**sizes, "q": sizes["e"] // 2, "p": 4, "s": 2}
         del sizes["e"]
         if operand == "A":
-            return packed(_layout(A_SPARSE, "A", sizes), bits, merge=2)
+            return packed(_layout(A_SPARSE, "A", sizes), bits, slots_per_location=2)
         stored = sizes["v"] * sizes["c"] * sizes["q"] * 2
         sizes["set"] = max(1, 32 // (2 * stored))
         chosen = {"set": self.index_set(fields) % sizes["set"]}
-        return packed(_layout(self.index_text, "K", sizes), 2, chosen, merge=2)
+        return packed(_layout(self.index_text, "K", sizes), 2, chosen, slots_per_location=2)
 
     def _scale(self, instruction: Instruction, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
         """The scales of A or B: one for each `block_size` consecutive k of a row (of B: column)."""

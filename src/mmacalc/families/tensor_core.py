@@ -119,7 +119,7 @@ def _input(instruction: Instruction, operand: str) -> Placement:
     p, s = GROUPS[width]
     sizes = {**_rows(instruction), "c": instruction.k * s // (t * e * p), "t": t, "q": e // s, "p": p, "s": s}
     # A group's Location covers its slots whole, since bytes that are not full have gaps between them.
-    return packed(_layout(A_SPARSE, AXES["A"], sizes), width, merge=s)
+    return packed(_layout(A_SPARSE, AXES["A"], sizes), width, slots_per_location=s)
 
 
 def _contained(layout: Layout, width: int, bits: int) -> Placement:
@@ -146,7 +146,7 @@ def metadata_sizes(instruction: Instruction) -> dict[str, int]:
 
 def _metadata(instruction: Instruction, fields: Mapping[str, int]) -> Placement:
     layout = _layout(METADATA, AXES["K"], metadata_sizes(instruction))
-    return packed(layout, 2, {"f": fields.get("selector", 0)}, merge=2)
+    return packed(layout, 2, {"f": fields.get("selector", 0)}, slots_per_location=2)
 
 
 def _scale(instruction: Instruction, operand: str, fields: Mapping[str, int]) -> Placement:

@@ -168,7 +168,7 @@ def a_cells(form: Form, m: int, k: int, bits: int) -> Placement:
         doubt = "two sources and the PTX ISA spread A like D; a third (TVM) takes lanes 0 to 63"
     layout = _layout(text, ("i", "k"), {**sizes, "w": 4, "half": 2})
     if s > 1:  # the location is that of the slots of the whole group
-        return packed(layout, slot, merge=s)._replace(doubt=doubt)
+        return packed(layout, slot, slots_per_location=s)._replace(doubt=doubt)
     return packed(layout, bits)._replace(slot_bits=slot, offset=2 if (slot, bits) == (8, 4) else 0, doubt=doubt)
 
 
@@ -197,7 +197,7 @@ def metadata_cells(form: Form, m: int, k: int, bits: int) -> Placement:
         layout = _layout(METADATA_WIDE, ("i", "k"), sizes)
         if form.ws and rows < LANES:
             doubt = "with .ws and M below 128, CUTLASS has this atom but does not use it"
-    return packed(layout, 2, merge=2)._replace(doubt=doubt)
+    return packed(layout, 2, slots_per_location=2)._replace(doubt=doubt)
 
 
 def scale_cells(form: Form, operand: str, rows: int, m: int, scales: int) -> Placement:

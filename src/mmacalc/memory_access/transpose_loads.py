@@ -174,7 +174,7 @@ def loads_for(operand: Operand, name: str | None = None) -> tuple[LoadStep, ...]
     """
     instruction = operand.instruction
     whole = f"{operand.name} of {instruction.name}"
-    if operand.name not in ("A", "B") or operand.placement.merge > 1:
+    if operand.name not in ("A", "B") or operand.placement.slots_per_location > 1:
         raise Error(f"{whole} is not filled by transposing loads: they take A or B, not compressed")
     loads = [load for load in transpose_loads(instruction.arch) if load.bits == operand.format.bits]
     if not loads:

@@ -59,8 +59,8 @@ def tile(operand: Operand, order: str, ld: int | None, kpack: int | None) -> Til
     if k_axis is not None:
         extents[k_axis] = extents[k_axis] * len(relabelled) // group
     along, across = (1, 0) if order == "row" else (0, 1)
-    bits, merge = operand.placement.bits, operand.placement.merge
-    shortest = extents[along] * merge
+    bits, per_location = operand.placement.bits, operand.placement.slots_per_location
+    shortest = extents[along] * per_location
     ld = shortest if ld is None else ld
     if not isinstance(ld, int) or ld < shortest:
         raise Error(f"ld is at least {shortest}, the elements of {where} along memory; got {ld}")
@@ -72,10 +72,10 @@ def tile(operand: Operand, order: str, ld: int | None, kpack: int | None) -> Til
             if k_axis is not None:
                 place[k_axis] = k_of[place[k_axis]] // group
             row = block * extents[across] + place[across]
-            lanes[lane].add((pack * 32 * operand.registers + bit, row, place[along] * bits * merge))
+            lanes[lane].add((pack * 32 * operand.registers + bit, row, place[along] * bits * per_location))
     rows = blocks * extents[across]
     return Tile(
-        operand, order, ld, ld * bits // 8, rows, bits * merge, tuple([tuple(sorted(units)) for units in lanes])
+        operand, order, ld, ld * bits // 8, rows, bits * per_location, tuple([tuple(sorted(units)) for units in lanes])
     )
 
 
@@ -86,7 +86,8 @@ def _group(operand: Operand) -> int:
 
 def _units(operand: Operand) -> list[tuple[int, int, tuple[int, int, int]]]:
     """Every element: its lane, its bit in the lane's registers, and (block, row, column)."""
-    merge, width, offset = operand.placement.merge, operand.placement.slot_bits, operand.placement.offset
+    placement = operand.placement
+    per_location, width, offset = placement.slots_per_location, placement.slot_bits, placement.offset
     read, copies = operand.placement.lanes or int, operand.copies()
     blocks, rows, columns = (operand.steps(axis) for axis in operand.axes)
     found = []
@@ -95,7 +96,7 @@ def _units(operand: Operand) -> list[tuple[int, int, tuple[int, int, int]]]:
             for column, (column_lane, column_item) in enumerate(columns):
                 lane, item = block_lane + row_lane + column_lane, block_item + row_item + column_item
                 for more, further in copies:
-                    bit = (item + further) // merge * merge * width + offset
+                    bit = (item + further) // per_location * per_location * width + offset
                     found.append((read(lane + more), bit, (block, row, column)))
     return found
 

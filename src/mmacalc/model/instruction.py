@@ -60,9 +60,9 @@ class Instruction(Record, Actions):
         block_size: how many consecutive k one scale multiplies; 0 without scales.
         since_llvm: the first LLVM version that assembles it, where that is not the oldest of `mmacalc.asm.targets`.
         aliases: other spellings.
-        doubts: the parts that no second public source confirms, each with the reason ("" if none is recorded).
+        unconfirmed_parts: those that no second public source confirms, each with the reason ("" if none is recorded).
         row_provenance: how sure the rest is.
-        elsewhere: operands that are not in registers, or whose layout is unspecified, each with a sentence.
+        outside_registers: operands that are not in registers, or whose layout is unspecified, each with a sentence.
 
     PTX instructions also have:
         ptx: the PTX ISA version; targets: the compilation targets that have it; kind: as in .kind::f8f6f4;
@@ -88,8 +88,8 @@ class Instruction(Record, Actions):
     since_llvm: int = 0
     aliases: tuple[str, ...] = ()
     row_provenance: str = "two sources agree"
-    doubts: Mapping[str, str] = {}
-    elsewhere: Mapping[str, str] = {}
+    unconfirmed_parts: Mapping[str, str] = {}
+    outside_registers: Mapping[str, str] = {}
     explicit_operands: tuple[str, ...] = ()
     ptx: str = ""
     targets: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ class Instruction(Record, Actions):
     @cached_property
     def register_operands(self) -> tuple[str, ...]:
         """Those of `operands` whose elements have known places in registers (not B of wgmma, nor wmma fragments)."""
-        return tuple([name for name in self.operands if name not in self.elsewhere])
+        return tuple([name for name in self.operands if name not in self.outside_registers])
 
     @property
     def given_shape(self) -> str:
@@ -162,7 +162,7 @@ class Instruction(Record, Actions):
     @cached_property
     def unconfirmed(self) -> tuple[str, ...]:
         """What about this instruction no second public source confirms: operands, "cycles" ..."""
-        return (*self.doubts, *self.architecture.unconfirmed)
+        return (*self.unconfirmed_parts, *self.architecture.unconfirmed)
 
     @cached_property
     def provenance(self) -> str:
@@ -324,7 +324,7 @@ class Instruction(Record, Actions):
     def notes(self) -> tuple[str, ...]:
         """What else a user should know: the architecture's notes on this instruction's features and formats."""
         about = {*self.features, *self.formats.values()}
-        doubts = [f"{part}: {why}" for part, why in self.doubts.items() if why]
+        doubts = [f"{part}: {why}" for part, why in self.unconfirmed_parts.items() if why]
         return (*doubts, *(text for topic, text in self.architecture.notes.items() if topic in about))
 
     @arguments_checked
@@ -379,7 +379,7 @@ class Instruction(Record, Actions):
         if upper not in self.operands:
             raise Error(f"{self.name} has no operand '{name}'; it has {', '.join(self.operands)}")
         if upper not in self.register_operands:
-            raise Error(f"{upper} of {self.name} {self.elsewhere[upper]}")
+            raise Error(f"{upper} of {self.name} {self.outside_registers[upper]}")
         key = (id(self), upper, wave, *sorted(modifiers.items()))
         operand: Operand = _operands.get(key, lambda: self._operand(upper, wave, modifiers))
         return operand

@@ -139,7 +139,7 @@ class Operand(Frozen):
     """One operand of an instruction under given modifiers. Immutable; made by `Instruction.operand`.
 
     It is in registers, or of a tcgen05.mma in Tensor Memory: there a lane is one of the datapath, those of the second
-    CTA of a pair come after those of the first, and a column is what elsewhere a register is. `load` is the tcgen05.ld
+    CTA of a pair come after those of the first, and a column takes the place of a register. `load` is the tcgen05.ld
     that brought it to registers, if one did (see `loaded`). Of a `Tile` it is one operand of all its instructions; the
     lanes of the second wave come after those of the first.
     """
@@ -254,7 +254,7 @@ class Operand(Frozen):
     @property
     def items(self) -> int:
         """The number of slots that a lane holds."""
-        return self.flat.spans["item"] // self.placement.merge
+        return self.flat.spans["item"] // self.placement.slots_per_location
 
     @property
     def registers(self) -> int:
@@ -292,7 +292,7 @@ class Operand(Frozen):
         >>> mma.operand("D", m=128, n=256).locate(i=3, j=17)
         (TensorMemoryLocation(cta=0, lane=3, column=17, lsb=0, width=32),)
         """
-        width = self.placement.bits * self.placement.merge
+        width = self.placement.bits * self.placement.slots_per_location
         located: Any = self.location
         return tuple([located(*self._named(*place), width) for place in self.places(**coordinates)])
 
@@ -308,7 +308,7 @@ class Operand(Frozen):
         """
         if unknown := [name for name in coordinates if name not in ("i", "j", "k", "block")]:
             raise Error(f"an element has no coordinate '{unknown[0]}'; its coordinates are i, j, k and block")
-        merge, read = self.placement.merge, self.placement.lanes or int
+        per_location, read = self.placement.slots_per_location, self.placement.lanes or int
         lane = item = 0
         for axis, own in zip(self._axes, self._layout_axes):
             value = require_int(axis.name, coordinates.get(axis.name, 0))
@@ -316,7 +316,7 @@ class Operand(Frozen):
                 raise Error(f"{axis.name} = {value} is outside {self.title}: {axis.name} is 0 to {axis.extent - 1}")
             lane_step, item_step = self.steps(own)[axis.first + value // axis.run]
             lane, item = lane + lane_step, item + item_step
-        return tuple(sorted({(read(lane + more), (item + further) // merge) for more, further in self.copies()}))
+        return tuple(sorted({(read(lane + more), (item + further) // per_location) for more, further in self.copies()}))
 
     @property
     def _layout_axes(self) -> tuple[str, ...]:
@@ -325,7 +325,7 @@ class Operand(Frozen):
 
     def _named(self, lane: Any, item: Any) -> tuple[Any, ...]:
         """What a location says of one place, or of arrays of them: all but the width."""
-        bit = item * self.placement.merge * self.placement.slot_bits + self.placement.offset
+        bit = item * self.placement.slots_per_location * self.placement.slot_bits + self.placement.offset
         lanes, registers = self.parts
         slot = (item,) if "item" in self.location._fields else ()
         return *_split(lane, lanes), *slot, *_split(bit // 32, registers), bit % 32
@@ -444,7 +444,7 @@ class Operand(Frozen):
             steps = numpy.array(self.steps(own))[axis.first + numpy.arange(axis.extent) // axis.run]
             places = places[..., None, :] + steps
         places = places[0, ..., None, :] + numpy.array(self.copies())
-        lane, item = places[..., 0], places[..., 1] // self.placement.merge
+        lane, item = places[..., 0], places[..., 1] // self.placement.slots_per_location
         if self.placement.lanes:
             lane = numpy.array([self.placement.lanes(value) for value in range(self.lanes)])[lane]
         return lane, item
@@ -535,7 +535,7 @@ class Operand(Frozen):
     def copies(self) -> tuple[tuple[int, int], ...]:
         """What selectors and replication add to the lane and slot: one pair for each copy of an element.
 
-        The slots of one Location (see `Placement.merge`) count once.
+        The slots of one Location (see `Placement.slots_per_location`) count once.
 
         >>> import mmacalc
         >>> a = mmacalc.instruction("cdna3", "v_mfma_f32_16x16x16_f16").operand("A")
@@ -546,7 +546,7 @@ class Operand(Frozen):
 
     @cached_property
     def _copies(self) -> tuple[tuple[int, int], ...]:
-        offsets = self.flat.copy_offsets(self.placement.fields)[:: self.placement.merge]
+        offsets = self.flat.copy_offsets(self.placement.fields)[:: self.placement.slots_per_location]
         return tuple([(place[-2] + (self.wave * place[0] if len(place) == 3 else 0), place[-1]) for place in offsets])
 
     def sign(self, lsb: int) -> str:
@@ -572,7 +572,7 @@ class Operand(Frozen):
         if self.name == "C":
             return "-" * low + "|" * negated(self.fields.get("neg_hi", 0), "C")
         high = negated(self.fields.get("neg_hi", 0) | both, self.name)
-        if self.placement.merge == 2 and self.placement.bits == 16:
+        if self.placement.slots_per_location == 2 and self.placement.bits == 16:
             return {(True, True): "-", (True, False): "low", (False, True): "high"}.get((low, high), "")
         return "-" if (high if lsb >= 16 else low) else ""
 
@@ -607,8 +607,8 @@ class Operand(Frozen):
         Location(lane=35, item=1, register=0, lsb=16, width=16)
         """
         placement = self.placement
-        bit = item * placement.merge * placement.slot_bits + placement.offset
-        return Location(lane, item, bit // 32, bit % 32, placement.bits * placement.merge)
+        bit = item * placement.slots_per_location * placement.slot_bits + placement.offset
+        return Location(lane, item, bit // 32, bit % 32, placement.bits * placement.slots_per_location)
 
     def items_in(self, register: int) -> range:
         """The items that have bits in a register.
@@ -618,7 +618,7 @@ class Operand(Frozen):
         >>> a.items_in(register=0)
         range(0, 2)
         """
-        width = self.placement.slot_bits * self.placement.merge
+        width = self.placement.slot_bits * self.placement.slots_per_location
         return range(32 * register // width, min(self.items, -(-32 * (register + 1) // width)))
 
     def bits_in(self, item: int, register: int) -> tuple[int, int]:
@@ -630,10 +630,10 @@ class Operand(Frozen):
         (16, 31)
         """
         placement = self.placement
-        width = placement.bits * placement.merge
+        width = placement.bits * placement.slots_per_location
         if width == 64:
             return 0, 63
-        first = item * placement.merge * placement.slot_bits + placement.offset - 32 * register
+        first = item * placement.slots_per_location * placement.slot_bits + placement.offset - 32 * register
         return max(first, 0), min(first + width - 1, 31)
 
     def elements(self, lane: int, item: int) -> Iterator[tuple[int, int, int]]:
@@ -644,10 +644,10 @@ class Operand(Frozen):
         >>> list(a.elements(lane=35, item=1))
         [(3, 9, 0)]
         """
-        merge, lanes = self.placement.merge, self.placement.lanes
+        per_location, lanes = self.placement.slots_per_location, self.placement.lanes
         sources = [lane] if lanes is None else [source for source in range(self.lanes) if lanes(source) == lane]
         for source in sources:
-            for *block, row, col in self.flat.contents(self._place(source, item * merge), self.placement.fields):
+            for *block, row, col in self.flat.contents(self._place(source, item * per_location), self.placement.fields):
                 yield row, col, block[0] if block else 0
 
     def _place(self, lane: int, item: int) -> tuple[int, ...]:

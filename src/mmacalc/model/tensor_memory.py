@@ -226,7 +226,7 @@ class TensorMemoryInstruction(Instruction):
 
 
 def _operand(instruction: Instruction, name: str, lanes: int, fields: Mapping[str, int]) -> Operand:
-    key = (instruction, name, *sorted(fields.items()))
+    key = (id(instruction), name, *sorted(fields.items()))  # its own id, since the operand that is kept holds it
     operand: Operand = _operands.get(key, lambda: Operand(instruction, name, lanes, fields))
     return operand
 

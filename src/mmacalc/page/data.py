@@ -141,7 +141,7 @@ class _Tables:
             number, doubt = tensor_memory.choice(inst, name, self._cells)
             sure = self._number("provenances", "unconfirmed" if doubt else inst.row_provenance)
             operands.append(self._number("operands", [name, self._number("choices", number), -1, sure]))
-        elsewhere = [self._number("elsewhere", ["B", inst.elsewhere["B"]])]
+        elsewhere = [self._number("elsewhere", ["B", inst.outside_registers["B"]])]
         return [
             [inst.m, inst.n, inst.k, 1], self._contents(inst, [*words, "tensor memory"]),
             [self._number("sets", [operands, elsewhere])], [self._number("modifiers", modifiers)], None, [],
@@ -195,7 +195,7 @@ class _Tables:
 
     def _set(self, inst: Instruction, wave: int) -> int:
         operands = [self._number("operands", self._operand(inst, name, wave)) for name in inst.register_operands]
-        elsewhere = [self._number("elsewhere", [name, why]) for name, why in inst.elsewhere.items()]
+        elsewhere = [self._number("elsewhere", [name, why]) for name, why in inst.outside_registers.items()]
         return self._number("sets", [operands, elsewhere])
 
     def _operand(self, inst: Instruction, name: str, wave: int) -> list[Any]:
@@ -216,7 +216,7 @@ class _Tables:
         read = placement.lanes
         lanes = -1 if read is None else self._number("lanes", [read(lane) for lane in range(operand.lanes)])
         return self._number("placements", [
-            self._layout(layout), placement.slot_bits, placement.offset, placement.bits, placement.merge,
+            self._layout(layout), placement.slot_bits, placement.offset, placement.bits, placement.slots_per_location,
             self._number("formats", format), chosen, lanes,
         ])  # fmt: skip
 

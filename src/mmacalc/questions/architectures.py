@@ -136,7 +136,7 @@ def _layouts(found: Entry) -> Known:
     sure = ["assumed"] if parts & set(one.assumed) else ["two sources agree"]
     if one.layouts_on_hardware:
         sure.append("hardware-verified")
-    if parts & {*one.unconfirmed, *found.doubts}:
+    if parts & {*one.unconfirmed, *found.unconfirmed_parts}:
         sure.append("unconfirmed")
     return Known("layouts", "of every operand", _sorted(sure))
 

@@ -196,7 +196,7 @@ def _operand(inst: Instruction, name: str) -> ComparedOperand:
         operand = inst.operand(name)
         return ComparedOperand(operand.format, operand.registers, operand)
     registers = inst.fragment_registers.get(name, 0)
-    return ComparedOperand(inst.format(name), registers, elsewhere=inst.elsewhere[name])
+    return ComparedOperand(inst.format(name), registers, elsewhere=inst.outside_registers[name])
 
 
 def text(comparison: InstructionComparison) -> str:

@@ -69,7 +69,7 @@ class TileAnswer(Record):
     @property
     def elsewhere(self) -> Mapping[str, str]:
         """Operands that are not in registers."""
-        return self.tile.instruction.elsewhere
+        return self.tile.instruction.outside_registers
 
 
 @json_keys("**operand", "element", "locations: several where copies are")

@@ -28,11 +28,11 @@ def element_name(operand: Operand, item: int) -> str:
     """An element of a fragment: a3, or a4-a5 where a Location covers the stored values of a sparse group."""
     if operand.name in WHOLE:
         return WHOLE[operand.name]
-    letter, merge = LETTERS[operand.name], operand.placement.merge
+    letter, per_location = LETTERS[operand.name], operand.placement.slots_per_location
     if letter == "c" and "wgmma" in operand.instruction.features:
         letter = "d"  # wgmma accumulates in its destination
-    first = item * merge
-    return f"{letter}{first}" if merge == 1 else f"{letter}{first}-{letter}{first + merge - 1}"
+    first = item * per_location
+    return f"{letter}{first}" if per_location == 1 else f"{letter}{first}-{letter}{first + per_location - 1}"
 
 
 def instruction_name(instruction: Instruction) -> str:
@@ -70,7 +70,7 @@ def lane_texts(operand: Operand, location: Location, mark: Callable[[str], str])
 def held_place(operand: Operand, register: int, lane: int, element: Element) -> str:
     """The place that `Operand.contents` found an element in."""
     placement = operand.placement
-    item = (32 * register + element.lsb) // (placement.slot_bits * placement.merge)
+    item = (32 * register + element.lsb) // (placement.slot_bits * placement.slots_per_location)
     before, after = halves(operand, operand.location_of_item(lane, item))[0]
     return f"{before}{lane}{after}"
 

@@ -143,7 +143,7 @@ class Entry:
         return ()
 
     @property
-    def doubts(self) -> set[str]:
+    def unconfirmed_parts(self) -> set[str]:
         """The operands and fields that no second source confirms, of any instruction."""
         return {part for line in self._lines.values() for part in line.more.get("unconfirmed", ())}
 
@@ -310,7 +310,7 @@ class Line:
             narrow_cycles=self.narrow_cycles, wait_cycles=self.wait_cycles, block_size=described.block_size,
             prefix_opcode=more.get("prefix_opcode"), since_llvm=more.get("since_llvm", 0), aliases=aliases,
             row_provenance=more.get("provenance", architecture.provenance or "two sources agree"),
-            doubts=doubts if isinstance(doubts, dict) else dict.fromkeys(doubts, ""),
+            unconfirmed_parts=doubts if isinstance(doubts, dict) else dict.fromkeys(doubts, ""),
         )  # fmt: skip
 
 

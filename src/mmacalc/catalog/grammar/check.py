@@ -348,7 +348,7 @@ def _operand_problems(inst: Instruction) -> Iterator[str]:
         choice = inst.formats.get(name, "")
         if any(FORMATS[word].bits != 8 for word in CHOICES.get(choice, (choice,)) if choice):
             yield f"scales have 8 bits; got {choice}"
-    for part in inst.doubts:
+    for part in inst.unconfirmed_parts:
         if part not in PARTS:
             yield f"unconfirmed names {shown(part)}.{did_you_mean(part, PARTS)} Known: {', '.join(PARTS)}"
 

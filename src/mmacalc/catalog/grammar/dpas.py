@@ -150,7 +150,7 @@ class Entry(PlainEntry):
         return tuple(self._listed)
 
     @property
-    def doubts(self) -> set[str]:
+    def unconfirmed_parts(self) -> set[str]:
         """The operands that no second source confirms, of any instruction."""
         return {part for more in self._every.values() for part in more.get("unconfirmed", ())}
 
@@ -176,9 +176,9 @@ class Entry(PlainEntry):
             doubts = more.get("unconfirmed", {})
             provenance = more.get("provenance", self.architecture.provenance or "two sources agree")
             made = self._alike(full, lambda: Instruction(
-                self.architecture, full, n=channels, blocks=1, **describe(full, self._types), doubts=doubts,
+                self.architecture, full, n=channels, blocks=1, **describe(full, self._types), unconfirmed_parts=doubts,
                 row_provenance=provenance,
-            ), n=channels, doubts=doubts, row_provenance=provenance)  # fmt: skip
+            ), n=channels, unconfirmed_parts=doubts, row_provenance=provenance)  # fmt: skip
             return self._instructions.setdefault(full, made)
         return self._instructions[full]
 

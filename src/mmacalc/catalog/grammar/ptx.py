@@ -196,7 +196,7 @@ def _qualified(parts: list[str], k: int, types: list[str], formats: dict[str, st
     if parts[0] == "wmma":
         features.append("wmma")
     if "wgmma" in flags:
-        facts["elsewhere"] = {"B": SHARED_MEMORY}
+        facts["outside_registers"] = {"B": SHARED_MEMORY}
     return {**facts, "features": tuple(features), "explicit_operands": tuple(operands)}
 
 
@@ -307,7 +307,7 @@ class Entry(PlainEntry):
         return refusal(name, self.architecture.name, self.architecture.tcgen05, operands)
 
     @property
-    def doubts(self) -> set[str]:
+    def unconfirmed_parts(self) -> set[str]:
         """The operands that no second source confirms, of any instruction."""
         return {part for family in self._families() for part in (*family[3:], {})[0].get("unconfirmed", ())}
 
@@ -363,7 +363,7 @@ class Entry(PlainEntry):
             provenance = more.get("provenance", self._usual_provenance)
             made = self._alike(name, lambda: Instruction(
                 self.architecture, name, **describe(name), ptx=family[1], targets=self._having(family),
-                doubts=more.get("unconfirmed", {}), row_provenance=provenance,
+                unconfirmed_parts=more.get("unconfirmed", {}), row_provenance=provenance,
             ), row_provenance=provenance)  # fmt: skip
             return self._instructions.setdefault(name, made)
         return self._instructions[name]

@@ -86,7 +86,7 @@ class Entry(PlainEntry):
         return {}
 
     @property
-    def doubts(self) -> set[str]:
+    def unconfirmed_parts(self) -> set[str]:
         """The operands that no second source confirms, of any instruction."""
         mores = [line[5] for line in self._stated.values() if len(line) == 6]
         return {part for more in mores for part in more.get("unconfirmed", ())}
@@ -139,7 +139,7 @@ class Entry(PlainEntry):
             self.architecture, key, *shape_of(shape, self.architecture.waves[0]), 1, dict(formats), kind=kind,
             aliases=tuple(more.get("aliases", ())),
             row_provenance=more.get("provenance", self.architecture.provenance or "two sources agree"),
-            doubts=doubts if hasattr(doubts, "keys") else dict.fromkeys(doubts, ""),
+            unconfirmed_parts=doubts if hasattr(doubts, "keys") else dict.fromkeys(doubts, ""),
         )  # fmt: skip
 
     def instructions(self, wanted: Callable[[str], bool] | None = None) -> tuple[Instruction, ...]:

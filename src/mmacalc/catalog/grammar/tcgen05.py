@@ -451,7 +451,7 @@ def _mma(
     elsewhere = dict.fromkeys(operands, "is in Tensor Memory; its shape is in the instruction descriptor")
     return TensorMemoryInstruction(
         architecture, name.text, rows[-1], columns[-1], depth, 1, formats, features=tuple(features), ptx=PTX,
-        targets=targets, explicit_operands=tuple(operands), elsewhere={**elsewhere, "B": WHERE_B}, kind=name.kind,
+        targets=targets, explicit_operands=tuple(operands), outside_registers={**elsewhere, "B": WHERE_B}, kind=name.kind,
         scale_vec=scales, block_size=depth // scales if scales else 0, form=form,
         depths=depths, row_provenance=provenance, sass=sass_of(name, architecture.tcgen05),
     )  # fmt: skip

@@ -55,7 +55,8 @@ class PtxDetail(Record):
 def own(detail: Detail) -> PtxDetail:
     """The statement, the targets, and where operands are that are not in registers."""
     inst = detail.instruction
-    return PtxDetail(syntax(inst), inst.ptx, inst.targets, detail.sass, inst.elsewhere, inst.fragment_registers or None)
+    fragments = inst.fragment_registers or None
+    return PtxDetail(syntax(inst), inst.ptx, inst.targets, detail.sass, inst.outside_registers, fragments)
 
 
 def statement(inst: Instruction) -> str:
@@ -156,7 +157,7 @@ def _register_line(inst: Instruction, name: str) -> str:
     if operand.placement.slot_bits > form.bits and name not in _ROLES:
         first = operand.placement.offset
         inside = f", each in bits {first + form.bits - 1}:{first} of a byte"
-        if operand.placement.merge > 1:
+        if operand.placement.slots_per_location > 1:
             inside = ", each in a byte"
     return f"{_count(operand.registers, form.bits)}{role}; {form.title}{inside}"
 

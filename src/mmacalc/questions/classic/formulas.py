@@ -71,9 +71,9 @@ def backward(operand: Operand) -> dict[str, str]:
 def _digits(operand: Operand) -> Iterator[_Digit]:
     """The digits of an operand, as they follow in the places, then the shared ones.
 
-    The item counts Locations (see `Placement.merge`) and is split where a register ends.
+    The item counts Locations (see `Placement.slots_per_location`) and is split where a register ends.
     """
-    layout, merge = operand.flat if operand.tile else operand.layout, operand.placement.merge
+    layout, per_location = operand.flat if operand.tile else operand.layout, operand.placement.slots_per_location
     origins: dict[str, tuple[str, int, int]] = {}
     for coordinate, group in zip(layout.axes, layout.coordinates):
         stride = extent = layout.span(group)
@@ -87,11 +87,11 @@ def _digits(operand: Operand) -> Iterator[_Digit]:
             size = layout.sizes[name.lstrip("*")]
             weight //= size
             placed.add(name)
-            if size == 1 or (name == "*s" and merge > 1):
+            if size == 1 or (name == "*s" and per_location > 1):
                 continue
             axis, stride, extent = origins.get(name, ("", 0, 0))
             if place == "item":
-                yield from _split(operand, _Digit(place, axis, weight // merge, stride, size, extent))
+                yield from _split(operand, _Digit(place, axis, weight // per_location, stride, size, extent))
             else:
                 yield _Digit(place, axis, weight, stride, size, extent)
     for name, (axis, stride, extent) in origins.items():
@@ -115,12 +115,12 @@ def _split(operand: Operand, digit: _Digit) -> Iterator[_Digit]:
 
 
 def _slot_bits(operand: Operand) -> int:
-    return operand.placement.slot_bits * operand.placement.merge
+    return operand.placement.slot_bits * operand.placement.slots_per_location
 
 
 def _register(operand: Operand, digits: list[_Digit]) -> str:
     """The GPR formula: a register, `.[high : low]` for narrow elements, a pair for wide ones."""
-    width, bits = _slot_bits(operand), operand.placement.bits * operand.placement.merge
+    width, bits = _slot_bits(operand), operand.placement.bits * operand.placement.slots_per_location
     terms = [digit for digit in digits if digit.place == "item" and digit.axis]
     if width == 64:
         first = _sum([_of_coordinate(digit, 2 * digit.weight) for digit in terms])
@@ -137,7 +137,8 @@ def _register(operand: Operand, digits: list[_Digit]) -> str:
     low = _sum([_of_coordinate(digit, digit.weight * width) for digit in inside])
     fixed = operand.placement.offset + width * sum(offset for _, offset in operand.copies()[:1]) % 32
     items = sorted({item for _, item in operand.copies()})  # several where a lane holds copies (wmma fragments)
-    whole = _factor(_copied(register, [(item - items[0]) // (slots * operand.placement.merge) for item in items]))
+    in_register = slots * operand.placement.slots_per_location
+    whole = _factor(_copied(register, [(item - items[0]) // in_register for item in items]))
     if low == "0":
         return f"{whole}.[{fixed + bits - 1}:{fixed}]"
     start = f" + {fixed}" if fixed else ""

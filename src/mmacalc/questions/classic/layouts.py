@@ -138,8 +138,8 @@ def register_layout(operand: Operand) -> RegisterLayout:
     (35, 1)
     """
     placement, items = operand.placement, operand.items
-    merge = placement.merge
-    per_lane = items * merge
+    per_location = placement.slots_per_location
+    per_lane = items * per_location
     groups: dict[tuple[int, int], list[int]] = {}
     for block, step in enumerate(operand.steps("block")):
         groups.setdefault(step, []).append(block)
@@ -150,9 +150,10 @@ def register_layout(operand: Operand) -> RegisterLayout:
     ]
     rows, columns = [tuple([lane * per_lane + slot for lane, slot in operand.steps(axis)]) for axis in operand.axes[1:]]
     places: Sequence[int] = range(operand.lanes * items)
-    if merge > 1 or placement.lanes:
+    if per_location > 1 or placement.lanes:
         read = placement.lanes or int
-        places = [read(slot // per_lane) * items + slot % per_lane // merge for slot in range(operand.lanes * per_lane)]
+        slots = range(operand.lanes * per_lane)
+        places = [read(slot // per_lane) * items + slot % per_lane // per_location for slot in slots]
     locations = tuple([operand.location_of_item(0, item) for item in range(items)])
     low_high = (operand.sign(0), operand.sign(16))  # there are no others
     signs = tuple([low_high[location.lsb >= 16] for location in locations])
@@ -184,7 +185,8 @@ def _held(operand: Operand) -> tuple[tuple[tuple[int, ...], ...], ...]:
     cells: list[tuple[int, ...]] = [()] * (operand.lanes * items)
     lists: dict[int, list[int]] = {}
     singles = _singles(operand.shape[0] * row_count * column_count)
-    several = operand.placement.merge > 1 or operand.placement.lanes or operand.layout.shared  # elements in one place
+    placement = operand.placement  # several: elements in one place
+    several = placement.slots_per_location > 1 or placement.lanes or operand.layout.shared
     for group in layout.blocks:
         for block in group.blocks:
             for line, base in enumerate(outer):

@@ -30,7 +30,7 @@ def sign(operand: Operand, lsb: int) -> str:
     """
     if not has_own_signs(operand):
         return operand.sign(lsb)
-    halves = operand.placement.merge * operand.placement.bits == 16
+    halves = operand.placement.slots_per_location * operand.placement.bits == 16
     return "-" if halves and operand.instruction.integer and lsb < 16 and operand.fields.get("neg", 0) & 1 else ""
 
 

@@ -324,7 +324,8 @@ def _signs(layout: Operand) -> Iterator[str]:
         yield "signed" if negated(layout.fields.get("neg", 0), name) else "unsigned"
         return
     low = layout.sign(0)
-    high = layout.sign(16) if layout.format.bits == 16 and name != "C" and layout.placement.merge == 1 else low
+    halves = layout.format.bits == 16 and name != "C" and layout.placement.slots_per_location == 1
+    high = layout.sign(16) if halves else low
     if "|" in low:
         yield "absolute value"
     if "-" in low and "-" in high:

@@ -179,7 +179,7 @@ def fragment_loads(
     [['ldmatrix.sync.aligned.m8n8.x4.shared.b16'], ['ds_read_b64']]
     """
     if operand not in inst.register_operands:
-        where = inst.elsewhere.get(operand, "").partition(";")[0].partition(",")[0]
+        where = inst.outside_registers.get(operand, "").partition(";")[0].partition(",")[0]
         where += " or in shared memory, by a descriptor" if inst.in_tensor_memory and operand == "A" else ""
         return (Mover("none", 0, f"{operand} {where}"),)
     if "wgmma" in inst.features:
