@@ -324,7 +324,7 @@ def test_a_wrong_description_of_tensor_memory_is_refused(tmp_path, change, says)
         (RDNA5, (SCALED_LINE,), "format_fields of the architecture does not name the field"),
         (XE4, (("dpas.8x8.f.f.fp2.fp2", "xe4"),), "has the type 'fp2', which is not one of f, hf"),
         (XE4, (("dpas.8x8.f.f.bf.bf", "xe5"),), "this file has xe4"),
-        (XE4, (("dpas.8x8.f.f", "xe4"),), "should be dpas or dpasw, depth x repeat count"),
+        (XE4, (("dpas.8x8.f.f", "xe4"),), "should be dpas, dpasw or bdpas, depth x repeat count"),
         (XE4, (("dpas.8x{1..8}.f.f.bf.bf", "xe4"),), "should be a range first..last..step"),
         (SM_130, (("mma.sync.aligned.m16n8k16.row.col.f32.f61.f16.f32", "7.0", "80+"),), "unknown qualifier .f61"),
         (SM_130, (("mma.sync.aligned.row.col.f32.f16.f16.f32", "7.0", "80+"),), "no shape such as m16n8k16"),

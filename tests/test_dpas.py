@@ -19,7 +19,7 @@ from mmacalc.cli import answer
 from mmacalc.families.dpas import TYPES, work_items
 from recorded import table
 
-XE = ("xe-hp", "xe-hpg", "xe-hpc", "xe2")
+XE = ("xe-hp", "xe-hpg", "xe-hpc", "xe2", "xe3p")
 PLATFORMS = {"XeHP": "xe-hp", "XeHPG": "xe-hpg", "XeHPC": "xe-hpc"}
 BF = "dpas.8x8.f.f.bf.bf"
 
@@ -192,11 +192,11 @@ def test_other_code_is_data_and_compacted_instructions_have_eight_bytes():
 
 @pytest.fixture(scope="module")
 def operands():
-    """An operand of every layout, width and execution size of the four generations."""
+    """An operand of every layout, width and execution size of the generations; scales apart."""
     found = {}
     for arch in XE:
         for inst in mmacalc.instructions(arch):
-            for name in inst.operands:
+            for name in "ABCD":
                 operand = inst.operand(name)
                 key = (
                     operand.layout.text,
@@ -277,7 +277,7 @@ def test_vectors_of_work_items_are_the_bytes_of_the_registers():
         for inst in mmacalc.instructions(arch):
             if inst.name.split(".")[2] == "ud":
                 continue
-            for name in inst.operands:
+            for name in "ABCD":
                 if (found := work_items(inst, name)) is None:
                     continue
                 layout, width = found
@@ -405,11 +405,13 @@ def test_what_only_one_of_intels_sources_has_is_unconfirmed_of_listed_and_unlist
                     sure = "two sources agree"
                     if b == "bf8":
                         doubtful, sure = {"A", "B"}, "one source"
+                    if arch == "xe3p":
+                        doubtful, sure = set(), "one source"
                     assert inst.row_provenance == sure
                     for operand in "ABCD":
                         assert inst.provenance_of(operand) == ("unconfirmed" if operand in doubtful else sure), name
                     seen += 1
-    assert seen == 2 * (4 * 16 + 18 + 17)
+    assert seen == 2 * (4 * 16 + 18 + 17 + 13)
 
 
 def test_a_generation_is_a_file(tmp_path):
@@ -454,7 +456,7 @@ def test_the_command_line_answers_in_igcs_spelling():
 
 def test_explain_names_the_registers_of_a_line():
     found = mmacalc.explain("L0:\n  (W) dpas.8x3 (16|M0) r40:f null:f r20:bf r10.0:bf {Atomic,$3} // comment")
-    assert (found.architecture, found.also) == ("xe2", ("xe-hpc",))  # the newest that has it
+    assert (found.architecture, found.also) == ("xe2", ("xe-hpc", "xe3p"))  # the newest that was seen
     (line,) = found.lines
     assert (line.number, line.language, line.instruction.name) == (2, "iga64", "dpas.8x3.f.f.bf.bf")
     d, c, b, a = line.operands
@@ -492,3 +494,48 @@ def test_what_intel_does_not_document_is_refused_with_the_reason():
     for call, says in calls:
         with pytest.raises(Error, match=says):
             call()
+
+
+# --- Xe3P ---
+
+
+@pytest.mark.parametrize("name", [name for name in entry("xe3p").names if name.startswith("bdpas")])
+def test_the_scales_of_bdpas_lie_where_igcs_footprint_has_them(name):
+    """visa/G4_IR.cpp: src3 has 16 bytes, src4 8; with a K of 64 two groups of these, the second at byte 32."""
+    inst = mmacalc.instruction("xe3p", name)
+    assert (inst.m, inst.n, inst.block_size) == (8, 16, min(inst.k, 32))
+    for operand, axis, rows in (("SA", "i", 8), ("SB", "j", 16)):
+        held = inst.operand(operand)
+        for row, k in itertools.product(range(rows), range(0, inst.k, 16)):
+            (place,) = held.locate(**{axis: row, "k": k})
+            assert (place.register, 4 * place.lane + place.lsb // 8, place.width) == (0, 32 * (k // 32) + row, 8)
+
+
+def test_work_items_hold_the_scales_of_bdpas_as_tritons_linear_layouts_do():
+    """BlockScaledDPASLaneBasesScaleA and B: 16 lanes, rows of A twice; a register more where K is 64."""
+    inst = mmacalc.instruction("xe3p", "bdpas.8x8.f.f.e2m1.e2m1")
+    (a, bits), (b, _) = work_items(inst, "SA"), work_items(inst, "SB")
+    assert bits == 8
+    for lane, block in itertools.product(range(16), range(2)):
+        assert (lane, block) in a.locate({"i": lane % 8, "k": 32 * block + 5})
+        assert b.locate({"k": 32 * block + 5, "j": lane}) == ((lane, block),)
+
+
+def test_bdpas_is_read_as_iga64_and_visa_write_it_and_refused_elsewhere():
+    line = "bdpas.8x8 (16|M0) r40:f r30:f r20:bf8 r10.0:hf8 r5.0:ub r6.0:ub"
+    inst = mmacalc.instruction("cri", line)
+    assert inst.name == "bdpas.8x8.f.f.bf8.hf8"
+    assert mmacalc.instruction("Crescent Island", "bdpas.bf8.hf8.8.8") == inst
+    assert "SB (scales of B): r5.0:ub" in answer(["explain", line]).out
+    assert (
+        "one source has this instruction, and nothing of it was seen to run"
+        in answer(["-a", "cri", "-i", line, "-d"]).out
+    )
+    for given, message in (
+        ("bdpas.8x4.f.f.bf.bf", "a repeat count of 8"),
+        ("bdpas.8x8.f.f.s8.s8", "src1 and src2 are"),
+    ):
+        with pytest.raises(Error, match=message):
+            mmacalc.instruction("cri", given)
+    with pytest.raises(Error, match="has no instruction"):
+        mmacalc.instruction("xe2", "bdpas.8x8.f.f.bf.bf")

@@ -1,4 +1,4 @@
-"""Intel's Xe with DPAS: Xe-HP, Xe-HPG, Xe-HPC, Xe2.
+"""Intel's Xe with DPAS: Xe-HP, Xe-HPG, Xe-HPC, Xe2, Xe3P.
 
 INSTRUCTIONS holds families of names, one line each, expanded as a shell expands braces:
 
@@ -12,6 +12,12 @@ names that are found but not listed: accumulators of which one is signed and the
 waves is the execution size: the channels of 32 bits in a register. Sources: IGC's documentation/visa/instructions/
 DPAS.md and DPASW.md, commit 98fff716, and what iga64 1.1.0 assembles for XeHP, XeHPG and XeHPC; for Xe2 the table of
 Intel XMX combinations in sycl_ext_oneapi_matrix (intel/llvm).
+
+Xe3P (CRI, Crescent Island) is described by IGC 98fff716 alone, which no one here has seen run: which sources BDPAS has
+is in SpvSubgroupMMAResolution.cpp (populateSimd16ScaledTable) and IBiF_dpas.cl, where the scales lie in visa/G4_IR.cpp
+(footprint of src3 and src4) and visa/G4_Verifier.cpp; intel-xpu-backend-for-triton (LinearLayoutConversions.cpp,
+BlockScaledDPAS...) says the same of work items. dpas of 8 and 4 bits of floats is in IBiF_dpas.cl and HWCaps.inc
+(hasDpasFP4), its other types in Triton's DPASEngineTypeXe3P.
 """
 
 # Products: units and clocks are omitted: no rates are computed for Xe.
@@ -69,6 +75,15 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
             ("Arc B570", None, None, {"target": "bmg-g21", "aliases": ("b570",)}),
         ),
     },
+    {
+        "name": "xe3p",
+        "title": "Xe3P",
+        "waves": (16,),
+        "aliases": ("cri", "crescent island", "xe3p-cri", "xe3p_cri"),
+        "targets": ("cri",),
+        "register_alignment": 64,
+        "provenance": "one source",
+    },
 )
 COMMON: dict[str, object] = {
     "vendor": "intel",
@@ -82,6 +97,7 @@ COMMON: dict[str, object] = {
 ALL = "xe-hp xe-hpg xe-hpc xe2"
 FUSED = "xe-hp xe-hpg"
 WIDE = "xe-hpc xe2"
+NEW = "xe3p"
 
 HALF_RESULT = {
     "unconfirmed": {
@@ -105,6 +121,16 @@ INSTRUCTIONS: tuple[tuple[object, ...], ...] = (
     ("dpas.8x{1..8..1}.f.f.tf32.tf32", WIDE),
     ("dpas.8x{1..8..1}.f.f.bf8.bf8", "xe-hpc", IGA_ONLY),
     ("dpas.8x{1..8..1}.{d=d,ud}.{d}." + INTEGERS, ALL),
+    ("dpas.8x{1..8..1}.{f.f,f.bf,bf.f,bf.bf}.bf.bf", NEW),
+    ("dpas.8x{1..8..1}.{f.f,f.hf,hf.f,hf.hf}.hf.hf", NEW),
+    ("dpas.8x{1..8..1}.f.f.tf32.tf32", NEW),
+    ("dpas.8x{1..8..1}.{f.f,f.bf,bf.f,bf.bf}.{bf8,hf8}.{bf8,hf8}", NEW),
+    ("dpas.8x{1..8..1}.{f.f,f.bf,bf.f,bf.bf}.e2m1.e2m1", NEW),
+    ("dpas.8x{1..8..1}.{d=d,ud}.{d}.{u8,s8}.{u8,s8}", NEW),
+    ("bdpas.8x8.{f.f,f.bf,bf.f,bf.bf}.bf.bf", NEW),
+    ("bdpas.8x8.{f.f,f.hf,hf.f,hf.hf}.hf.hf", NEW),
+    ("bdpas.8x8.{f.f,f.bf,bf.f,bf.bf}.{bf8,hf8}.{bf8,hf8}", NEW),
+    ("bdpas.8x8.{f.f,f.bf,bf.f,bf.bf}.e2m1.e2m1", NEW),
     ("dpasw.8x{1..8..1}.f.f.{b=bf,hf}.{b}", FUSED, {"unconfirmed": FUSED_A}),
     ("dpasw.8x{1..8..1}.{f.bf,bf.f,bf.bf}.bf.bf", FUSED, {"unconfirmed": {**FUSED_A, **HALF_RESULT["unconfirmed"]}}),
     ("dpasw.8x{1..8..1}.{f.hf,hf.f,hf.hf}.hf.hf", FUSED, {"unconfirmed": {**FUSED_A, **HALF_RESULT["unconfirmed"]}}),

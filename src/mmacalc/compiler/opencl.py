@@ -22,6 +22,7 @@ __all__ = ["function", "functions"]
 COUNTS = (1, 2, 4, 8)
 RESULTS = {"f32": "float", "i32": "int", "f16": "half", "bf16": "short"}
 INTEGERS = {32: "int", 16: "short", 8: "char"}
+SHORT = {"e4m3": "hf8", "e5m2": "bf8"}  # in names of scaled products alone
 
 
 def functions(instruction: Instruction) -> tuple[Intrinsic, ...]:
@@ -48,8 +49,14 @@ def function(instruction: Instruction) -> Intrinsic | None:
     b = f"{_kind(instruction, 'B', 32)}{instruction.k * instruction.format('B').bits // 32}"
     d = _vector(RESULTS[formats["D"]], m)
     split = "_split" if "fused" in instruction.features else ""
-    name = f"intel_sub_group_{formats['A']}_{formats['B']}{split}_matrix_mad_k{instruction.k}"
-    return Intrinsic(name, d, (a, b, d), "", "", (), ("a", "b", "acc"))
+    scaled = "_scaled" if instruction.scaled else ""
+    short = SHORT if instruction.scaled else {}
+    words = "_".join([short.get(formats[operand], formats[operand]) for operand in "AB"])
+    name = f"intel_sub_group_{words}{split}{scaled}_matrix_mad_k{instruction.k}"
+    arguments = {"a": a, "b": b, "acc": d}
+    if instruction.scaled:
+        arguments |= dict.fromkeys(("scale_a", "scale_b"), _vector("uchar", instruction.k // instruction.block_size))
+    return Intrinsic(name, d, tuple(arguments.values()), "", "", (), tuple(arguments))
 
 
 def _first(instruction: Instruction) -> str | None:

@@ -36,30 +36,48 @@ COLUMNS = "(d e) j -> lane (j), item (d e)"
 # Of work items: an element of the vector has the share of a row, or of tf32 in 16 work items two rows side by side.
 ITEMS = "(h l) (d e) -> lane (l d), item (h e)"
 
-SOURCES = {"D": "Dst", "C": "Src0", "B": "Src1", "A": "Src2"}
+# Scales of BDPAS: a byte for p consecutive k. Of two blocks of k the second begins 32 bytes behind the first; `subreg`
+# is where in the register the scales begin, in units of those of one block (visa/G4_IR.cpp, footprint of G4_InstDpas).
+SCALES_A = "b (id ie) (kb p) -> lane (kb subreg id), item (ie)"
+SCALES_B = "b (kb p) (jd je) -> lane (kb subreg jd), item (je)"
+
+SOURCES = {"D": "Dst", "C": "Src0", "B": "Src1", "A": "Src2", "SB": "Src3", "SA": "Src4"}
 
 # IGC's names of types, with the formats' names here. `ub` and `b` are how iga64 prints u8 and s8.
 TYPES = {
-    "f": "f32", "hf": "f16", "bf": "bf16", "tf32": "tf32", "bf8": "e5m2", "d": "i32", "ud": "u32",
+    "f": "f32", "hf": "f16", "bf": "bf16", "tf32": "tf32", "bf8": "e5m2", "hf8": "e4m3", "e2m1": "e2m1", "d": "i32",
+    "ud": "u32",
     "u8": "u8", "s8": "i8", "u4": "u4", "s4": "i4", "u2": "u2", "s2": "i2", "ub": "u8", "b": "i8",
 }  # fmt: skip
 
 
 class _Dpas(Family):
     def operands(self, instruction: Instruction) -> tuple[str, ...]:
-        """A (src2), B (src1), C (src0) and D."""
-        return ("A", "B", "C", "D")
+        """A (src2), B (src1), C (src0) and D; the scales of A (src4) and B (src3)."""
+        return ("A", "B", "C", "D", "SA", "SB") if instruction.scaled else ("A", "B", "C", "D")
 
     def place(self, instruction: Instruction, operand: str, wave: int, fields: Mapping[str, int]) -> Placement:
         """The placement of one operand."""
         bits = instruction.format_of(operand).bits
         elements = NEIGHBOURS[bits]
+        if operand in ("SA", "SB"):
+            return packed(_scales(instruction, operand), bits)
         if operand == "B":
             sizes = {"d": instruction.k // elements, "e": elements, "j": wave}
             return packed(shared_layout(f"b {COLUMNS}", AXES["B"], tuple({"b": 1, **sizes}.items())), bits)
         dwords = (instruction.k if operand == "A" else instruction.n) // elements
         eus = 2 if operand == "A" and "fused" in instruction.features else 1
         return packed(_rows(instruction.m, dwords, elements, wave, eus, AXES[operand]), bits)
+
+
+def _scales(instruction: Instruction, operand: str) -> Layout:
+    """The scales of a row of A or of a column of B, as bytes of one register."""
+    axis, text, rows = ("i", SCALES_A, instruction.m) if operand == "SA" else ("j", SCALES_B, instruction.n)
+    size, blocks = instruction.block_size, instruction.k // instruction.block_size
+    dwords = rows // 4
+    sizes = {"b": 1, "kb": blocks, "p": size, f"{axis}d": dwords, f"{axis}e": 4,
+             "subreg": instruction.n // (blocks * dwords)}  # fmt: skip
+    return shared_layout(text, AXES[operand], tuple(sizes.items()))
 
 
 def _rows(rows: int, dwords: int, elements: int, channels: int, eus: int, axes: tuple[str, ...]) -> Layout:
@@ -83,6 +101,8 @@ def work_items(instruction: Instruction, operand: str) -> tuple[Layout, int] | N
     ('i k -> lane (k), item (i)', 16)
     """
     bits, axes = instruction.format_of(operand).bits, AXES[operand][1:]
+    if operand in ("SA", "SB"):
+        return _scale_items(instruction, operand)
     if operand == "B":
         e = NEIGHBOURS[bits]
         sizes = {"d": instruction.k // e, "e": e, "j": instruction.n}
@@ -99,9 +119,18 @@ def work_items(instruction: Instruction, operand: str) -> tuple[Layout, int] | N
     return shared_layout(ITEMS, axes, tuple(sizes.items()), extents), width
 
 
+def _scale_items(instruction: Instruction, operand: str) -> tuple[Layout, int]:
+    """The scales as work items hold them: uchar, of two blocks of k uchar2; those of A's rows are there twice."""
+    size, blocks = instruction.block_size, instruction.k // instruction.block_size
+    sizes = {"kb": blocks, "p": size, "r": instruction.n // instruction.m, "i": instruction.m, "j": instruction.n}
+    text = "i (kb p) -> lane (*r i), item (kb)" if operand == "SA" else "(kb p) j -> lane (j), item (kb)"
+    kept = ("kb", "p", "r", "i") if operand == "SA" else ("kb", "p", "j")
+    return shared_layout(text, AXES[operand][1:], tuple([(name, sizes[name]) for name in kept])), 8
+
+
 NO_CYCLES = "Intel publishes neither the cycles of DPAS nor when a dependent instruction can follow"
 DPAS = _Dpas(
-    "dpas", ("fused",), vendor="intel", grammar="dpas", spelling="dpas", assembler="dpas",
+    "dpas", ("fused", "scale"), vendor="intel", grammar="dpas", spelling="dpas", assembler="dpas",
     functions="opencl",
     unsupported_topics={
         "arithmetic": "how {title} rounds is undocumented, so it is not computed here",

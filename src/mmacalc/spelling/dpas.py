@@ -14,10 +14,22 @@ if TYPE_CHECKING:
     from ..model import Instruction, Location, Operand
     from ..questions.classic.layouts import RegisterColumn
 
-__all__ = ["SPELLING", "VECTORS"]
+__all__ = ["SPELLING", "vector"]
 
-SUFFIXES = {name: word for word, name in TYPES.items()}  # of 8 bits ub and b, which other instructions take too
+SUFFIXES = {
+    "e8m0": "ub",
+    **{name: word for word, name in TYPES.items()},
+}  # of 8 bits ub and b, which other instructions take too
 VECTORS = {8: "char", 16: "short", 32: "int"}
+
+
+def vector(operand: str, width: int) -> str:
+    """OpenCL's type of an element of a work item's vector.
+
+    >>> vector("A", 16), vector("SA", 8)
+    ('short', 'uchar')
+    """
+    return f"{'u' if operand in ('SA', 'SB') else ''}{VECTORS[width]}"
 
 
 def instruction_name(instruction: Instruction) -> str:
@@ -63,15 +75,16 @@ def also(operand: Operand, row: int, col: int) -> str:
     if found is None:
         return ""
     layout, width = found
-    ((lane, item),) = layout.locate(dict(zip(layout.axes, (row, col))))
+    (lane, item), *copies = layout.locate(dict(zip(layout.axes, (row, col))))
     inside = width // operand.format.bits
     bits = (
         f", bits {item % inside * operand.format.bits + operand.format.bits - 1}:{item % inside * operand.format.bits}"
     )
     count = layout.spans["item"] // inside
-    kind = f"{VECTORS[width]}{count if count > 1 else ''}"
+    kind = f"{vector(operand.name, width)}{count if count > 1 else ''}"
     of = f"element {item // inside} of its {kind}" if count > 1 else f"its {kind}"
-    return f"In OpenCL: work item {lane} of the sub-group, {of}{bits if inside > 1 else ''}\n"
+    lanes = " and ".join([str(at) for at, _ in ((lane, item), *copies)])
+    return f"In OpenCL: work item {lanes} of the sub-group, {of}{bits if inside > 1 else ''}\n"
 
 
 ENCODED = "The types are those of dst, src0, src1 and src2. `mmacalc assemble` encodes lines of iga64's assembly."

@@ -1,6 +1,7 @@
 """Names of DPAS: iga64's mnemonic with the types of dst, src0, src1 and src2.
 
     dpas.8x4.f.bf.hf.hf     systolic depth 8, repeat count 4: D is f, C bf, B hf and A hf
+    bdpas.8x8.f.f.bf8.hf8   with scales of B and A, which are bytes (ub, E8M0)
 
 An instruction is also found by a line of assembly, `dpas.8x4 (16|M0) r40:f r30:bf r20:hf r10.0:hf`, and by vISA's name
 `dpas.hf.hf.8.4` (precision of src1 and of src2, depth, repeat count), whose accumulators are f or d.
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "describe", "spelled"]
 
-MNEMONICS = ("dpas", "dpasw")
+MNEMONICS = ("dpas", "dpasw", "bdpas")
+BLOCK = 32  # the k that one scale of BDPAS multiplies, at most
 OPERANDS = "DCBA"  # in the order of a line of assembly: dst, src0, src1, src2
 SPELT = {"ub": "u8", "b": "s8"}
 
@@ -50,7 +52,7 @@ def describe(name: str, words: Mapping[str, str] = TYPES) -> dict[str, Any]:
     depth, _, repeats = shape.partition("x")
     if mnemonic not in MNEMONICS or not (depth.isdecimal() and repeats.isdecimal()) or len(types) != len(OPERANDS):
         raise Error(
-            f"'{name}' should be dpas or dpasw, depth x repeat count, and the types of dst, src0, src1 and src2, "
+            f"'{name}' should be dpas, dpasw or bdpas, depth x repeat count, and the types of dst, src0, src1 and src2, "
             f"such as dpas.8x4.f.f.bf.bf"
         )
     if unknown := [word for word in types if word not in words]:
@@ -62,8 +64,12 @@ def describe(name: str, words: Mapping[str, str] = TYPES) -> dict[str, Any]:
     formats = {operand: words[word] for operand, word in zip(OPERANDS, types)}
     # OPS_PER_CHAN of IGC's DPAS.md: the elements of the wider source in 32 bits, and 8 where both have 4 bits or less.
     per_channel = min(8, NEIGHBOURS[max(named(formats[operand]).bits for operand in "AB")])
-    features = ("fused",) if mnemonic == "dpasw" else ()
-    return {"m": whole(repeats, "a repeat count"), "k": whole(depth, "a depth") * per_channel, "formats": formats, "features": features}
+    k = whole(depth, "a depth") * per_channel
+    described = {"m": whole(repeats, "a repeat count"), "k": k, "formats": formats, "features": ()}
+    if mnemonic == "bdpas":
+        scales = {"SA": "e8m0", "SB": "e8m0"}
+        return {**described, "formats": formats | scales, "features": ("scale",), "block_size": min(BLOCK, k)}
+    return {**described, "features": ("fused",)} if mnemonic == "dpasw" else described
 
 
 def spelled(text: str, known: Mapping[str, str] = TYPES) -> tuple[str, int | None]:
@@ -86,6 +92,8 @@ def spelled(text: str, known: Mapping[str, str] = TYPES) -> tuple[str, int | Non
             size = number(digits, 999) or 0
         elif ":" in word:
             parts.append(word.rpartition(":")[2])
+    if parts[0] == "bdpas" and parts[6:] == ["ub", "ub"]:  # the scales of B and A
+        del parts[6:]
     if len(parts) == 5 and parts[3].isdecimal() and parts[4].isdecimal():
         mnemonic, b, a, depth, repeats = parts
         accumulator = "d" if b in known and not named(known[b]).is_float else "f"
@@ -192,7 +200,9 @@ class Entry(PlainEntry):
             hint = did_you_mean(parts[0], mnemonics)
             yield f"it has {' and '.join(mnemonics)}.{hint} `-a {self.architecture.name} -L` lists their names"
         elif len(parts) < 2 or parts[1] not in {name[1] for name in same}:
-            yield f"after {parts[0]} come the systolic depth, which is 8, and a repeat count of 1 to 8: {parts[0]}.8x4"
+            counts = sorted({name[1].partition("x")[2] for name in same})
+            few = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else counts[0]
+            yield f"after {parts[0]} come the systolic depth, which is 8, and a repeat count of {few}: {same[0][0]}.{same[-1][1]}"
         elif len(parts) != 6:
             yield f"the types of dst, src0, src1 and src2 follow, as in {'.'.join([*parts[:2], 'f', 'f', 'bf', 'bf'])}"
         elif unknown := [part for part in parts[2:] if part not in self._types]:

@@ -7,7 +7,7 @@ from ...compiler.builtins import intrinsics
 from ...families.dpas import SOURCES, work_items
 from ...model.architecture import DOUBTFUL
 from ...spelling import heading
-from ...spelling.dpas import VECTORS
+from ...spelling.dpas import vector
 from . import formulas
 from .about import ends_text
 from .detail import Page
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from .detail import Detail
 
 
-_COORDINATES = {"A": "[i][k]", "B": "[k][j]", "C": "[i][j]", "D": "[i][j]"}
-_ROWS = {"A": "M x K", "B": "K x N", "C": "M x N", "D": "M x N"}
+_COORDINATES = {"A": "[i][k]", "B": "[k][j]", "C": "[i][j]", "D": "[i][j]", "SA": "[i][k]", "SB": "[k][j]"}
+_ROWS = {"A": "M x K", "B": "K x N", "C": "M x N", "D": "M x N", "SA": "M x K", "SB": "K x N"}
 
 
 def text(detail: Detail) -> str:
@@ -40,7 +40,8 @@ def syntax(inst: Instruction) -> str:
     'dpas.8x4 (8|M0) rD:d rC:d rB:u8 rA.0:s2'
     """
     mnemonic, shape, d, c, b, a = inst.name.split(".")
-    return f"{mnemonic}.{shape} ({inst.n}|M0) rD:{d} rC:{c} rB:{b} rA.0:{a}"
+    scales = " rSB.0:ub rSA.0:ub" if inst.scaled else ""
+    return f"{mnemonic}.{shape} ({inst.n}|M0) rD:{d} rC:{c} rB:{b} rA.0:{a}{scales}"
 
 
 def visa(inst: Instruction) -> str:
@@ -51,7 +52,7 @@ def visa(inst: Instruction) -> str:
     'dpas.u8.s2.8.4 (8) D C B A'
     """
     mnemonic, shape, _, _, b, a = inst.name.split(".")
-    return f"{mnemonic}.{b}.{a}.{shape.replace('x', '.')} ({inst.n}) D C B A"
+    return f"{mnemonic}.{b}.{a}.{shape.replace('x', '.')} ({inst.n}) D C B A{' SB SA' if inst.scaled else ''}"
 
 
 def statement(inst: Instruction) -> str:
@@ -103,6 +104,13 @@ def _registers(inst: Instruction) -> Iterator[str]:
     yield f"Registers of {4 * inst.n} bytes ({inst.n} channels of 32 bits):"
     for name in inst.operands:
         operand = inst.operand(name)
+        if name in ("SA", "SB"):
+            count = operand.shape[1] * operand.shape[2] // inst.block_size
+            yield (
+                f"    {name} ({SOURCES[name].lower()}): {_ROWS[name]}, {count} bytes in 1 register, one for "
+                f"{inst.block_size} k; {operand.format.title}"
+            )
+            continue
         _, rows, columns = operand.shape
         size = rows * columns * operand.format.bits // 8
         fused = ", half of them in each of two fused EUs" if operand.wave_place else ""
@@ -115,7 +123,7 @@ def _registers(inst: Instruction) -> Iterator[str]:
 
 def _mappings(inst: Instruction) -> Iterator[str]:
     same = inst.formats["C"] == inst.formats["D"]
-    operands = {("C or D" if name == "D" and same else name): inst.operand(name) for name in "ABCD"[: 2 if same else 4]}
+    operands = {name: inst.operand(name) for name in inst.operands if not (same and name in "CD")}
     if same:
         operands["C or D"] = inst.operand("D")
     yield "Layouts (a lane is a channel of 32 bits, an item an element in one):"
@@ -147,14 +155,16 @@ def _work_items(inst: Instruction) -> Iterator[str]:
         layout, width = found
         count = layout.spans["item"] * inst.format(name).bits // width
         sizes = ", ".join(f"{digit}={size}" for digit, size in layout.trimmed_sizes.items())
-        yield f"    {name}: {VECTORS[width]}{count if count > 1 else ''}, {layout.pattern}   {sizes}"
+        yield f"    {name}: {vector(name, width)}{count if count > 1 else ''}, {layout.pattern}   {sizes}"
 
 
 def _open(inst: Instruction) -> Iterator[str]:
     yield "Not known: cycles, the dependences that stall, and how results are rounded; Intel documents none of them"
     doubts = [name for name in inst.operands if inst.provenance_of(name) in DOUBTFUL]
-    if doubts or inst.notes:
+    single = inst.provenance == "one source"
+    if doubts or inst.notes or single:
         yield "Provenance:"
+        yield from ["    one source has this instruction, and nothing of it was seen to run"] * single
         yield from (f"    Layout of {name}: {inst.provenance_of(name)}" for name in doubts)
         yield from (f"    Note: {note}" for note in inst.notes)
 

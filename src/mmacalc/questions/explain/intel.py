@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["explained"]
 
-_DPAS = re.compile(r"(?:\([^)]*\)\s*)?dpasw?\.")
+_DPAS = re.compile(r"(?:\([^)]*\)\s*)?b?dpasw?\.")
 _OPERAND = re.compile(r"\b(null|r\d+)(?:\.(\d+))?\s*:\s*\w+")
-_ROLES = ("D", "C", "B", "A")  # dst, src0, src1, src2
+_ROLES = ("D", "C", "B", "A", "SB", "SA")  # dst, src0 to src4
 
 
 def explained(text: str, arch: str | None) -> Explanation | None:
@@ -39,7 +39,9 @@ def explained(text: str, arch: str | None) -> Explanation | None:
         known = [name for name in architectures() if own_assembler(name)]
         counts = {name: sum(entry(name).canonical(line) is not None for _, line in lines) for name in known}
         having = [name for name in known if counts[name] == max(counts.values())]
-    where, also = having[-1], tuple(having[:-1])  # the newest
+    seen = [name for name in having if entry(name).architecture.provenance != "one source"] or having
+    where = seen[-1]  # the newest that more than one source describes
+    also = tuple([name for name in having if name != where])
     found = explained_once(
         lines, lambda each: each[1], lambda each: each[0], lambda each, name: _line(*each, name), where, also,
         lambda each: (each[1], "iga64"),
