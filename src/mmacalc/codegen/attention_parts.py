@@ -57,7 +57,7 @@ static __device__ unsigned int rounded(float low, float high) {
 }
 """
 ACROSS = """\
-// What the lane with another bit of its number has: LANES lanes share the keys of a query.
+// What the lane with another bit of its number has: four lanes share the keys of a query.
 static __device__ float across(float value, int distance) {
     float found;
     asm("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=f"(found) : "f"(value), "r"(distance));
@@ -174,7 +174,7 @@ def _helpers(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     yield DIALECTS["cuda"].functions["reciprocal"]
     yield HELPERS.replace("TYPE", found.instruction.format("A").name)
     if held.distances:
-        yield ACROSS.replace("LANES", {4: "four"}[1 << len(held.distances)])
+        yield ACROSS
     yield COPY_ASYNC.replace("of the last ALL_BUT stages", "committed last").replace("ALL_BUT", "1")
     yield WAIT_ALL
     for side in found.sides:
