@@ -21,6 +21,7 @@ from mmacalc import Error, catalog
 from mmacalc.catalog import Catalog, normalised
 from mmacalc.catalog.grammar import NAMES, contents
 from mmacalc.catalog.grammar.check import check, check_file
+from samples import sampled
 
 ROOT = Path(__file__).parents[1]
 DNA9 = (ROOT / "CONTRIBUTING.md").read_text().partition("```python\n")[2].partition("```")[0]
@@ -376,7 +377,7 @@ def changed(value, rng, depth=0):
     return (*value[:at], changed(value[at], rng, depth + 1), *value[at + 1 :])
 
 
-@pytest.mark.parametrize("times", [8, pytest.param(25, marks=pytest.mark.whole)])
+@sampled("times", [8, 25], 1)
 @pytest.mark.parametrize("name", [name for name in OWN if name != "ptx"])
 def test_a_random_change_of_any_field_is_refused_or_answered(name, times, tmp_path):
     """What is taken lists, describes and places its instructions; what is not is an Error of one printable line."""

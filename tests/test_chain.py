@@ -4,6 +4,7 @@ import ast
 import itertools
 import re
 from collections import Counter
+from functools import cache
 
 import pytest
 
@@ -15,6 +16,7 @@ from mmacalc.chaining.matching import KINDS, item_sources, match
 from mmacalc.chaining.shuffles import MIRRORS
 from mmacalc.chaining.tiles import USES, tiles
 from recorded import table
+from samples import sampled
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
@@ -39,13 +41,23 @@ def relaid(row):
     return row["arch"] == "gfx1250" and RELAID.match(row["Y"])
 
 
+@cache
+def chained(arch, x, y, use, wave, keep_k=False):
+    """The chain that a row of the record asks for, once for all that it says of it."""
+    (x, _), (y, modifiers) = instruction(arch, x), instruction(arch, y)
+    return y, mmacalc.chain(x, y, use, keep_k=keep_k, wave=int(wave), **modifiers)
+
+
+def asked(row):
+    return row["arch"], row["X"], row["Y"], row["use"], row["wave"]
+
+
 def test_every_recorded_class_tile_and_relabelling_comes_out():
     rows = [row for row in table("chain/chain_golden.tsv.gz") if not relaid(row)]
     assert len(rows) == 272
     needing_other_registers = []
     for row in rows:
-        (x, _), (y, modifiers) = instruction(row["arch"], row["X"]), instruction(row["arch"], row["Y"])
-        found = mmacalc.chain(x, y, row["use"], wave=int(row["wave"]), **modifiers)
+        y, found = chained(*asked(row))
         assert (found.kind, found.f, found.k) == (row["class"], int(row["F"]), int(row["K"])), row
         if row["pi"]:
             recorded = [*map(int, row["pi"].split())]
@@ -60,8 +72,7 @@ def test_every_recorded_exchange_under_fixed_k_comes_out():
     rows = [row for row in table("chain/chain_golden.tsv.gz") if row["fixedk_mixed"] and not relaid(row)]
     assert len(rows) == 246
     for row in rows:
-        (x, _), (y, modifiers) = instruction(row["arch"], row["X"]), instruction(row["arch"], row["Y"])
-        found = mmacalc.chain(x, y, row["use"], keep_k=True, wave=int(row["wave"]), **modifiers)
+        _, found = chained(*asked(row), keep_k=True)
         assert set(found.exchanges) == set(ast.literal_eval(row["fixedk_mixed"])), row
         assert set(found.lane_permutation) == set(ast.literal_eval(row["fixedk_lane_perm"])), row
 
@@ -70,8 +81,7 @@ def test_a_relabelling_never_costs_more_exchanges_than_recorded():
     for row in table("chain/chain_golden.tsv.gz"):
         if not row["mixed"] or relaid(row):
             continue
-        (x, _), (y, modifiers) = instruction(row["arch"], row["X"]), instruction(row["arch"], row["Y"])
-        found = mmacalc.chain(x, y, row["use"], wave=int(row["wave"]), **modifiers)
+        _, found = chained(*asked(row))
         if found.relabel is not None:
             assert len(found.exchanges) == len(ast.literal_eval(row["mixed"])), row
             assert len(found.lane_permutation) == len(ast.literal_eval(row["lane_perm"])), row
@@ -115,13 +125,9 @@ def counted(arch, wave):
 
 
 COUNTS = [(row["arch"], int(row["wave"])) for row in table("chain/chain_counts.tsv.gz")]
-QUICK = [case for case in COUNTS if case[0] in ("gfx90a", "gfx942", "gfx1100", "gfx1200")]
 
 
-WHOLE = [pytest.param(case, marks=pytest.mark.whole) for case in COUNTS if case not in QUICK]
-
-
-@pytest.mark.parametrize("case", [*QUICK, *WHOLE])
+@sampled("case", COUNTS, 6)
 def test_all_classes_of_all_pairs_are_as_many_as_recorded(case):
     (row,) = [row for row in table("chain/chain_counts.tsv.gz") if (row["arch"], int(row["wave"])) == case]
     different, every = counted(*case)
@@ -134,7 +140,7 @@ def test_all_classes_of_all_pairs_are_as_many_as_recorded(case):
     assert {kind: every[kind] for kind in KINDS} == {kind: int(row[f"all_{kind}"]) for kind in KINDS}
 
 
-@pytest.mark.whole
+@pytest.mark.exhaustive
 def test_as_many_relabellings_into_sparse_operands_mix_their_groups_as_recorded():
     """179 of 381; 24 of gfx1250's were identical before SWMMAC lay as on silicon, and keep their groups."""
     mixing = Counter()

@@ -15,6 +15,7 @@ import mmacalc
 from compiled_kernels import LEVELS, TARGETS, compiled
 from llvm_mc import object_for, tool
 from mmacalc.asm.targets import MACHINES
+from samples import sized
 
 OBJECT = Path(__file__).parent / "data" / "llvm" / "scale_gfx942.hsaco"
 # llvm-objdump's names of what the descriptor has
@@ -49,9 +50,7 @@ def test_every_machine_number_is_the_one_that_readobj_names(tmp_path):
     assert {**named, **OTHER_MACHINES} == MACHINES
 
 
-@pytest.fixture(scope="module", params=[
-    pytest.param(target, marks=() if at % 3 == 1 else pytest.mark.whole) for at, target in enumerate(TARGETS)
-])  # fmt: skip
+@pytest.fixture(scope="module", params=sized(TARGETS, 5, first=1))
 def built(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("code") / "kernels.hsaco"
     path.write_bytes(compiled(request.param, LEVELS[request.param]))

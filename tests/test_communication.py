@@ -11,7 +11,7 @@ import pytest
 import mmacalc
 from communicating_kernels import GROUPS, HEAD, KERNELS, THREADS, right
 from hip_kernels import assembled, hip_kernels, hip_listing
-from samples import sampled
+from samples import rotated, sampled
 
 TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250")
 
@@ -24,8 +24,7 @@ def launched(kernel, name, schedule=None, groups=GROUPS):
     return np.array_equal(y[: len(expected)], expected), report
 
 
-@sampled("target", TARGETS, 2)
-@pytest.mark.parametrize("name", KERNELS)
+@sampled(("name", "target"), rotated(KERNELS, TARGETS), len(KERNELS), whole=2 * len(KERNELS))
 def test_a_right_kernel_is_right_and_has_no_finding_in_any_order(name, target):
     kernel = hip_kernels(HEAD + KERNELS[name], target)["k"]
     for schedule in (None, 1, 2):
@@ -83,7 +82,7 @@ def without(listing, pattern, number):
 CASES = [(fault, target) for fault, (patterns, *_) in FAULTS.items() for target in patterns]
 
 
-@pytest.mark.parametrize(("fault", "target"), CASES)
+@sampled(("fault", "target"), CASES, 14, first=1)
 def test_what_is_missing_between_workgroups_is_named_at_its_instruction(fault, target):
     patterns, number, kind, instruction, message = FAULTS[fault]
     listing = hip_listing(HEAD + KERNELS["message"], target)

@@ -15,6 +15,7 @@ from tests import exact_models
 import mmacalc
 from mmacalc import Error
 from mmacalc.arithmetic.models import _rounded_without_tiny
+from samples import rotated, sampled
 
 
 def fmopa_h(a, b, c):
@@ -58,9 +59,9 @@ ELEMENTS = {
 }
 
 
-@pytest.mark.parametrize("spread", [3, 12, 66, 125])
-@pytest.mark.parametrize(("arch", "name"), ELEMENTS)
-def test_every_element_is_what_the_pseudo_code_says(arch, name, spread):
+@sampled(("of", "spread"), rotated(ELEMENTS, [3, 12, 66, 125]), 2 * len(ELEMENTS))
+def test_every_element_is_what_the_pseudo_code_says(of, spread):
+    arch, name = of
     inst = mmacalc.instruction(arch, name)
     rng = np.random.default_rng(spread)
     form = inst.format("A").name

@@ -43,7 +43,7 @@ INSTRUCTIONS = [
 ]
 
 
-@pytest.mark.parametrize("step", [1203, pytest.param(401, marks=pytest.mark.whole)])
+@sampled("step", [1203, 401], 1, whole=0)
 @sampled(("arch", "name"), INSTRUCTIONS, 4)
 def test_every_mistake_is_named_when_it_is_made_and_none_when_it_is_not(arch, name, step):
     inst, inputs = sample(arch, name)

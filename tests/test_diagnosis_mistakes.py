@@ -13,14 +13,15 @@ from mistaken_kernels import MISTAKES
 from mistakes_at_once import AT_ONCE
 from mmacalc.cli import answer
 from mmacalc.diagnosis.problem import problem_of
+from samples import sampled
 
 NAMED = 0.95
 
 
-EVERY_NINTH = [9, pytest.param(1, marks=pytest.mark.whole)]
+EVERY_NINTH = sampled("step", [9, 4, 1], 1, whole=1)
 
 
-@pytest.mark.parametrize("step", EVERY_NINTH)
+@EVERY_NINTH
 @pytest.mark.parametrize(("mistakes", "least"), [(MISTAKES, 100), (AT_ONCE, 40)], ids=["one", "two"])
 def test_at_least_95_percent_of_the_mistakes_are_named_first_and_the_rest_is_not_named_wrongly(mistakes, least, step):
     """Every row with a seed of its own; a name counts if the emulator's D under it is the kernel's D."""
@@ -69,7 +70,7 @@ def sum_in_order(k, order):
 EACH = [CDNA3, CDNA4_FP8, RDNA4, AMPERE]
 
 
-@pytest.mark.parametrize("step", EVERY_NINTH)
+@EVERY_NINTH
 @pytest.mark.parametrize(("arch", "name"), EACH)
 @pytest.mark.parametrize(("group", "right"), [(RIGHT, True), (NOISE, False)], ids=["right", "noise"])
 def test_right_results_and_noise_have_no_mistake(arch, name, group, right, step):
@@ -90,8 +91,7 @@ MORE = [
 ]
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(("arch", "name"), [*EACH, *MORE])
+@sampled(("arch", "name"), [*EACH, *MORE], 0, whole=0)
 def test_of_more_than_two_hundred_controls_none_is_accused(arch, name):
     """Two of each kind for each of eight instructions."""
     kinds = [(what, kernel, group is RIGHT) for group in (RIGHT, NOISE) for what, kernel in group.items()]
@@ -180,7 +180,7 @@ GEMMS = [
 ]
 
 
-@pytest.mark.parametrize(("what", "kernel", "said", "tiles"), GEMMS, ids=[row[0] for row in GEMMS])
+@sampled(("what", "kernel", "said", "tiles"), GEMMS, 7, ids=[row[0] for row in GEMMS])
 def test_a_whole_gemm_is_diagnosed_and_its_tiles_are_told_apart(what, kernel, said, tiles):
     gemm = Gemm(7)
     found = mmacalc.diagnose(gemm.inst, d=kernel(gemm), **gemm.inputs)

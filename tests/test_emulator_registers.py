@@ -171,14 +171,14 @@ def nvidia():
     return list(found.values())
 
 
-@sampled(("inst", "wave"), amd(), 50)
+@sampled(("inst", "wave"), amd(), 25, whole=60)
 def test_execute_is_multiply_through_the_layouts_for_every_amd_instruction_and_modifier(inst, wave):
     rng = np.random.default_rng(1)
     for fields in settings(inst, wave):
         check(inst, wave, fields, rng)
 
 
-@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.whole)])
+@sampled("step", [10, 3, 1], 1, whole=1)
 def test_execute_is_multiply_through_the_layouts_for_every_nvidia_instruction_and_selector(step):
     """All selectors for one instruction of each layout; one of them, at random, for those that lie the same."""
     rng, seen = np.random.default_rng(2), set()
@@ -210,7 +210,7 @@ def test_instructions_that_only_move_a_matrix_are_refused():
 EVERY_FAMILY = ("gfx908", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1250", "sm_70", "sm_80", "sm_90a", "sm_120a")
 
 
-@pytest.mark.parametrize("arch", EVERY_FAMILY)
+@sampled("arch", EVERY_FAMILY, 5)
 def test_an_executor_on_many_waves_is_execute_on_each(arch):
     rng, tried = np.random.default_rng(4), set()
     for inst in mmacalc.instructions(arch):

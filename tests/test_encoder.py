@@ -83,13 +83,12 @@ def compared(target, seeds):
     assert equal > 0.8 * len(lines)
 
 
-@sampled("target", TARGETS, 2, first=2)
+@sampled("target", TARGETS, 1, first=4, whole=3)
 def test_an_instance_of_every_row_has_llvms_bytes_or_is_refused_as_by_llvm(target):
     compared(target, [0])
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("target", TARGETS)
+@sampled("target", TARGETS, 0, whole=1)
 def test_five_instances_of_every_row_have_llvms_bytes(target):
     compared(target, range(1, 6))
 
@@ -168,7 +167,7 @@ def test_the_disassembly_of_compiled_kernels_assembles_to_them(target, level):
     assert ".long" not in shown.replace("\t.long 0x00000000", "")
 
 
-@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.whole)])
+@sampled("step", [4, 1], 1)
 def test_the_disassembly_of_tritons_kernels_assembles_to_them(step):
     """By LLVM 24, which Triton 3.9 has."""
     with zipfile.ZipFile(Path(__file__).parent / "data" / "triton" / "units.zip") as units:

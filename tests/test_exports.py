@@ -50,7 +50,7 @@ def test_the_record_is_of_the_sources_that_are_written_today():
         assert RECORD[case.folder][0] == case.source, case.folder
 
 
-@sampled("folder", FOLDERS, 10, first=1)
+@sampled("folder", FOLDERS, 6, first=1, whole=10)
 def test_kernels_of_other_compilers_are_right_for_any_size_without_a_finding(folder, tmp_path):
     case, (_, content, shape) = BY_FOLDER[folder], RECORD[folder]
     for sizes in SIZES:

@@ -7,6 +7,7 @@ from mmacalc.catalog import entry
 from mmacalc.cli import answer
 from mmacalc.families.tensor_memory import allowed_shapes
 from mmacalc.questions.find import MANY
+from samples import sampled
 
 # What nvcc 13.0 -arch=sm_80 -ptx makes of loading each fragment (of accumulators: of storing them); .global left out.
 FRAGMENTS = {
@@ -206,11 +207,12 @@ def test_a_product_without_what_was_asked_for_is_said_with_those_that_have_it(wo
     assert says.replace("sm_80", "sm_") in err
 
 
-@pytest.mark.parametrize(
+@sampled(
     "criteria",
     [{"name": "16x16x32 bf16"}, {"a": "fp8", "sparse": True}, {"n": 8, "d": "f32"}, {"name": "mma_16x8x32"}, {"k": 64},
      {"name": "scale fp4"}, {"name": "tcgen05.ld"}, {"name": "HMMA.16816"}, {"intrinsic": "mma_f32_16x16"},
      {"blocks": 4}],
+    5,
 )  # fmt: skip
 def test_a_search_of_all_architectures_finds_what_searches_of_each_do(criteria):
     each = [inst for arch in mmacalc.architectures() for inst in mmacalc.find(arch=arch, **criteria)]

@@ -116,7 +116,7 @@ def bits(inst, name, wave):
     return inst.operand(name if name in inst.operands else "D", wave=wave).placement.slot_bits
 
 
-@pytest.mark.parametrize("step", [15, pytest.param(1, marks=pytest.mark.whole)])
+@sampled("step", [30, 8, 1], 1, whole=1)
 @pytest.mark.parametrize(("target", "wave"), TARGETS)
 def test_every_kernel_of_amd_loads_and_stores_each_element_where_the_layout_has_it(target, wave, step):
     for inst in mmacalc.instructions(target)[::step]:
@@ -129,7 +129,7 @@ def test_the_other_orders_are_indexed_as_well(orders):
     check_indices(mmacalc.instruction("sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"), 32, orders)
 
 
-@pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.whole)])
+@sampled("step", [11, 3, 1], 1, whole=1)
 @pytest.mark.parametrize("target", NVIDIA)
 def test_every_kind_of_mma_is_indexed_as_the_layout_has_it(target, step):
     for inst in kinds_of_mma(target)[::step]:
@@ -155,7 +155,7 @@ def kinds_of_mma(target):
     return [inst for inst in kinds_of_products(target) if inst.name.startswith("mma.")]
 
 
-@sampled(("target", "wave"), TARGETS, 3, first=2)
+@sampled(("target", "wave"), TARGETS, 2, first=2)
 def test_every_kernel_of_amd_compiles_to_its_one_instruction(target, wave, tmp_path):
     """All kernels of a target in one file; the first by itself, with our disassembler."""
     parts, wanted = [], []
@@ -202,7 +202,7 @@ ON_THE_HOST = [
 ]
 
 
-@pytest.mark.parametrize(("arch", "name", "options"), ON_THE_HOST)
+@sampled(("arch", "name", "options"), ON_THE_HOST, 12)
 def test_a_kernel_that_runs_on_the_host_computes_its_product(arch, name, options, tmp_path):
     """Its loads, addresses in shared memory, descriptors and stores as compiled; the instructions by the emulator."""
     inst = mmacalc.instruction(arch, name)
@@ -215,7 +215,7 @@ def test_a_kernel_that_runs_on_the_host_computes_its_product(arch, name, options
     assert (inst.name in performed) if inst.architecture.family.language == "cuda" else len(performed) == 1
 
 
-@pytest.mark.parametrize(("target", "without"), [("sm_90a", ()), ("sm_120a", ("sm_90a",))])
+@sampled(("target", "without"), [("sm_90a", ()), ("sm_120a", ("sm_90a",))], 1)
 def test_every_kind_of_nvidia_kernel_compiles_to_its_one_instruction(target, without, tmp_path):
     """One of each family of instructions, in changing orders, through shared memory or not, all in one file.
 
@@ -282,7 +282,7 @@ def test_sass_is_compared_with_what_the_instruction_becomes():
     assert "pip install nvidia-cuda-nvdisasm" in check_text(checked._replace(sass=None))
 
 
-@pytest.mark.parametrize("step", [12, pytest.param(1, marks=pytest.mark.whole)])
+@sampled("step", [12, 4, 1], 1, whole=1)
 def test_no_tile_in_lds_has_a_bank_conflict_that_memory_knows_of(step):
     tiles = 0
     for target, wave in TARGETS:
@@ -484,7 +484,7 @@ def nvidia_gemm(target, name, orders):
     return inst, found, mmacalc.generate(inst, gemm="512x512x512", order_a=orders[0], order_b=orders[1])
 
 
-@sampled(("target", "name", "orders", "padding"), NVIDIA_GEMMS, 2, first=1)
+@sampled(("target", "name", "orders", "padding"), NVIDIA_GEMMS, 1, first=1, whole=3)
 def test_a_gemm_of_nvidia_computes_a_product_of_any_size_in_any_order(target, name, orders, padding, tmp_path):
     """Copies happen as late as they may, warps run in another order too."""
     inst, found, source = nvidia_gemm(target, name, orders)
@@ -544,7 +544,7 @@ def test_a_gemm_by_tma_is_right_for_any_size_without_a_finding(name, orders, tmp
     assert different == 0
 
 
-@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.whole)])
+@sampled("step", [4, 1], 1)
 def test_every_gemm_of_nvidia_compiles_without_spills(step, tmp_path):
     jobs_of = {"sm_80": [], "sm_90a": [("sm_90a", *job) for job in TMA_GEMMS]}
     for target, more in jobs_of.items():

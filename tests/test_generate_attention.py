@@ -10,7 +10,7 @@ from generated_attention import Attention
 from generated_gemms import conflicts, spills
 from mmacalc import Error
 from mmacalc.codegen.check import check
-from samples import sampled
+from samples import rotated, sampled
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64"
@@ -63,7 +63,7 @@ def tried(made, *sizes, **options):
     return report
 
 
-@sampled(("target", "name", "head", "wave"), HIP, 5)
+@sampled(("target", "name", "head", "wave"), HIP, 3, whole=4)
 def test_attention_is_right_for_lengths_that_are_no_multiples_of_the_tile(target, name, head, wave, tmp_path):
     made = Attention(target, name, head, True, tmp_path, wave)
     report = tried(made, 1, 2, 2, 37, 81, rows_first=True)
@@ -71,7 +71,7 @@ def test_attention_is_right_for_lengths_that_are_no_multiples_of_the_tile(target
     assert spills(made.path) == [0], "registers are spilled to scratch memory"
 
 
-@sampled(("target", "name", "head", "options"), CUDA, 6)
+@sampled(("target", "name", "head", "options"), CUDA, 4)
 def test_attention_of_nvidia_is_right_without_a_bank_conflict(target, name, head, options, tmp_path):
     chance = random.Random(f"{target} {name} {head}")
     for causal in (True, False):
@@ -117,10 +117,9 @@ def test_the_loop_of_attention_without_one_of_its_fences_or_waits_is_named(targe
         assert said_of(made, "\n".join([*lines[:at], *lines[at + 1 :]])), lines[at]
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize(("target", "name", "head", "wave"), HIP)
-def test_every_attention(target, name, head, wave, causal, tmp_path):
+@sampled(("case", "causal"), rotated(HIP, [False, True]), 0, whole=4)
+def test_every_attention(case, causal, tmp_path):
+    target, name, head, wave = case
     made = Attention(target, name, head, causal, tmp_path, wave)
     for sizes in ((2, 1, 1, 128, 128), (1, 2, 1, 131, 70), (1, 1, 1, 1, 1), (1, 1, 1, 3, 200)):
         tried(made, *sizes)

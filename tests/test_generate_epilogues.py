@@ -154,7 +154,7 @@ def launched(target, name, words, folder):
     assert not path or not any(spills(path))
 
 
-@sampled(("target", "name", "words"), CASES, 2)
+@sampled(("target", "name", "words"), CASES, 1, whole=6)
 def test_an_epilogue_is_right_at_edges_and_rounds_as_the_hardware(target, name, words, tmp_path):
     """Sums, C and vectors are small integers or powers of two, so that only an activation may err before rounding.
 

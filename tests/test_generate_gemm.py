@@ -10,7 +10,7 @@ from generated_gemms import Gemm, conflicts, spills
 from mmacalc import Error
 from mmacalc.codegen import gemm
 from mmacalc.codegen.check import check
-from samples import sampled
+from samples import rotated, sampled
 
 ORDERS = list(itertools.product(("row", "col"), repeat=2))
 CASES = [
@@ -60,7 +60,7 @@ def tried(target, name, orders, folder, wave=None, seed=0, **options):
     return made, report, aligned
 
 
-@sampled(("target", "name", "wave", "options"), CASES, 5)
+@sampled(("target", "name", "wave", "options"), CASES, 4, whole=5)
 def test_a_gemm_is_right_for_random_sizes_without_a_finding_or_a_conflict(target, name, wave, options, tmp_path):
     orders = random.Random(f"{target} {name}").choice(ORDERS)
     made, report, aligned = tried(target, name, orders, tmp_path, wave, **options)
@@ -78,21 +78,20 @@ def test_a_tile_of_one_row_loads_nothing_behind_its_end(target, name, tmp_path):
     assert (report.findings, wrong, aligned) == ((), 0, False)
 
 
-@sampled(("target", "name", "options"), FORMATS, 3)
+@sampled(("target", "name", "options"), FORMATS, 2)
 def test_formats_of_a_gemm_are_mixed_and_scaled(target, name, options, tmp_path):
     _, report, aligned = tried(target, name, ("row", "col"), tmp_path, **options)
     assert aligned
     assert conflicts(report) == 0
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("orders", ORDERS)
-@pytest.mark.parametrize(("target", "wave"), [
-    ("gfx908", 64), ("gfx90a", 64), ("gfx942", 64), ("gfx950", 64), ("gfx1100", 32), ("gfx1100", 64), ("gfx1201", 32),
-    ("gfx1201", 64), ("gfx1250", 32),
-])  # fmt: skip
-def test_every_gemm_in_every_order(target, wave, orders, tmp_path):
-    made = 0
+EVERY = [("gfx908", 64), ("gfx90a", 64), ("gfx942", 64), ("gfx950", 64), ("gfx1100", 32), ("gfx1100", 64),
+         ("gfx1201", 32), ("gfx1201", 64), ("gfx1250", 32)]  # fmt: skip
+
+
+@sampled(("where", "orders"), rotated(EVERY, ORDERS), 0, whole=1)
+def test_every_gemm_in_every_order(where, orders, tmp_path):
+    (target, wave), made = where, 0
     for inst in mmacalc.instructions(target):
         try:
             gemm.plan(inst, wave, *orders)

@@ -32,7 +32,7 @@ CASES = [
 MORE = 32  # elements between batches
 
 
-@sampled(("target", "name", "orders", "split", "batches", "sizes"), CASES, 3)
+@sampled(("target", "name", "orders", "split", "batches", "sizes"), CASES, 2, whole=4)
 def test_products_in_slices_are_right(target, name, orders, split, batches, sizes, tmp_path):
     inst, rng = mmacalc.instruction(target, name), np.random.default_rng(0)
     fields = {"cbsz": "fp8", "blgp": "fp4"} if inst.choices else {}

@@ -95,12 +95,12 @@ def tried(target, name, orders, shape, folder):
         assert (d[:, n:] == EMPTY & (1 << form.bits) - 1).all()
 
 
-@sampled(("target", "name", "orders", "shape"), CASES, 3, first=1)
+@sampled(("target", "name", "orders", "shape"), CASES, 2, first=1, whole=4)
 def test_a_gemm_by_tensor_memory_is_right_with_edges(target, name, orders, shape, tmp_path):
     tried(target, name, orders, shape, tmp_path)
 
 
-@sampled(("target", "name", "orders", "shape"), SCALED, 2)
+@sampled(("target", "name", "orders", "shape"), SCALED, 1, whole=2)
 def test_a_gemm_of_blocks_with_scales_is_right_with_edges(target, name, orders, shape, tmp_path):
     tried(target, name, orders, shape, tmp_path)
 

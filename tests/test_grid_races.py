@@ -1,11 +1,10 @@
 """Races in global memory between waves of AMD kernels: wrong kernels are named, right ones have no finding."""
 
 import numpy as np
-import pytest
 
 import mmacalc
 from hip_kernels import hip_kernels
-from samples import sampled
+from samples import rotated, sampled
 
 SOURCE = """extern "C" __attribute__((global)) void k(float *x, float *y, int shift) {
     int g = __builtin_amdgcn_workgroup_id_x(), i = __builtin_amdgcn_workitem_id_x(), at = g * 64 + i;
@@ -36,14 +35,12 @@ def launched(body, target, groups=4):
     return mmacalc.launch(kernel, groups, 64, x, y, 16)
 
 
-@sampled("target", TARGETS, 2)
-@pytest.mark.parametrize("name", RIGHT)
+@sampled(("name", "target"), rotated(RIGHT, TARGETS), len(RIGHT))
 def test_a_right_kernel_has_no_finding(name, target):
     assert launched(RIGHT[name], target).findings == ()
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", WRONG)
+@sampled(("name", "target"), rotated(WRONG, TARGETS[::-1]), len(WRONG))
 def test_a_race_between_workgroups_is_named_with_both_instructions_and_not_within_a_wave(name, target):
     body, access = WRONG[name]
     first = launched(body, target).findings[0]
@@ -60,8 +57,9 @@ MEET = """__builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup"); __builtin_amdgc
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");"""
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("body", ["x[i] = i; MEET y[i] = x[127 - i];", "float one = x[0]; MEET x[i] = one + i + 1;"])
+@sampled(("body", "target"), rotated(
+    ["x[i] = i; MEET y[i] = x[127 - i];", "float one = x[0]; MEET x[i] = one + i + 1;"], TARGETS
+), 4)  # fmt: skip
 def test_waves_of_a_workgroup_race_in_global_memory_unless_a_barrier_comes_in_between(body, target):
     for between, expected in ((MEET, 0), ("", 1)):
         kernel = hip_kernels(SOURCE.replace("BODY", body.replace("MEET", between)), target)["k"]

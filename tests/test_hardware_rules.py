@@ -15,6 +15,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "hardware"))
 
 import rules
 
+from samples import sampled
+
 FORMS = {
     "gfx950": ("v_mfma_f32_16x16x16_f16", "v_smfmac_f32_16x16x64_bf16", "v_mfma_scale_f32_16x16x128_f8f6f4"),
     "sm_90a": ("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16",
@@ -22,7 +24,7 @@ FORMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("target", "name"), [(target, name) for target, names in FORMS.items() for name in names])
+@sampled(("target", "name"), [(target, name) for target, names in FORMS.items() for name in names], 3)
 def test_the_reader_finds_the_rule_and_says_where_it_is_another(target, name):
     inst = mmacalc.instruction(target, name)
     text = "\n".join(rules.read([inst], rules.emulated([inst])))

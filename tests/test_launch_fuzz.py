@@ -11,6 +11,7 @@ import pytest
 
 import mmacalc
 from mmacalc import Error
+from samples import sampled
 
 OBJECTS = [
     Path(__file__).parent / "data" / name for name in ("llvm/scale_gfx942.hsaco", "kernels/exchange_gfx942.hsaco")
@@ -106,7 +107,7 @@ def test_sections_at_any_address_are_run_or_refused(tmp_path):
     assert refused > 10
 
 
-@pytest.mark.parametrize("count", [80, pytest.param(500, marks=pytest.mark.whole)])
+@sampled("count", [80, 500], 1)
 @pytest.mark.parametrize("path", OBJECTS, ids=lambda path: path.stem)
 def test_a_damaged_object_runs_or_is_refused(path, count, tmp_path):
     rng, content, damaged = random.Random(5), path.read_bytes(), tmp_path / "damaged.hsaco"

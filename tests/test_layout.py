@@ -126,7 +126,7 @@ def different_operands():
     return list(found.values())
 
 
-EVERY_EIGHTH = sampled("first", range(8), 1)
+EVERY_EIGHTH = sampled("first", range(8), 1, whole=2)
 
 
 @EVERY_EIGHTH

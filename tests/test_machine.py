@@ -87,7 +87,7 @@ def sample(tmp_path_factory):
     return source, host(source, tmp_path_factory.mktemp("host"))
 
 
-@sampled("target", TARGETS, 2, first=1)
+@sampled("target", TARGETS, 1, first=1, whole=2)
 def test_random_programs_give_the_bits_that_they_give_on_the_host(target, sample, tmp_path):
     check(*sample, [target], tmp_path)
 
@@ -101,7 +101,7 @@ def test_unoptimised_code_with_calls_and_a_stack_gives_the_same_bits(tmp_path):
     same_bits([500], ["gfx90a", "gfx1250"], tmp_path, ("-O0",), 1)
 
 
-@pytest.mark.whole
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", TARGETS)
 def test_two_hundred_random_programs_give_the_bits_that_they_give_on_the_host(target, tmp_path):
     for first in range(10000, 10200, 25):
@@ -130,8 +130,7 @@ def test_generated_kernels_give_what_multiply_bits_gives(target, wave, tmp_path)
     run_generated(target, wave, 5, tmp_path)
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(("target", "wave"), WAVES)
+@sampled(("target", "wave"), WAVES, 0, whole=4)
 def test_every_generated_kernel_gives_what_multiply_bits_gives(target, wave, tmp_path):
     run_generated(target, wave, 1, tmp_path)
 

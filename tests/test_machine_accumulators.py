@@ -85,7 +85,8 @@ def kernel(name, text, file):
     return source.replace("CLOBBERS", clobbers)
 
 
-@sampled(("target", "step"), [(target, step) for step in (37, 1) for target in ("gfx950", "gfx90a", "gfx942")], 1)
+@sampled("step", [60, 1], 1, whole=0)
+@sampled("target", ["gfx950", "gfx90a", "gfx942"], 1)
 def test_accesses_take_accumulators_as_they_take_vgprs(target, step, tmp_path):
     pairs = list(instructions(target, step))
     assert len(pairs) > 350 // step

@@ -9,17 +9,15 @@ import pytest
 
 import mmacalc
 from generated_kernels import compiled
+from samples import sized
 
 SOURCE = (Path(__file__).parent / "data/kernels/atomics.hip").read_text()
-TARGETS = ("gfx942", "gfx1250")
-TARGETS += tuple(
-    pytest.param(name, marks=pytest.mark.whole) for name in ("gfx908", "gfx90a", "gfx950", "gfx1100", "gfx1200")
-)
+TARGETS = ("gfx942", "gfx908", "gfx90a", "gfx1250", "gfx950", "gfx1100", "gfx1200")
 PLACES = np.dtype([("u", "u4", 16), ("i", "i4", 16), ("w", "u8", 16), ("d", "f8", 16), ("f", "f4", 16)])
 RETURNED = np.dtype([("ticket", "u4"), ("swapped", "u4"), ("wide", "u8"), ("sum", "f4"), ("_", "u4")])
 
 
-@pytest.fixture(scope="module", params=TARGETS)
+@pytest.fixture(scope="module", params=sized(TARGETS, 1, whole=1))
 def kernels(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("atomics") / "atomics.hsaco"
     return mmacalc.load(compiled(SOURCE, request.param, path, None, ["-O2", "-munsafe-fp-atomics"]))

@@ -11,6 +11,7 @@ import mmacalc
 from generated_kernels import compiled
 from mmacalc import Error
 from mmacalc.kernels.amd import program
+from samples import sampled
 
 HEAD = r"""
 #define __global__ __attribute__((global))
@@ -107,7 +108,7 @@ def test_waves_that_meet_at_different_barriers_are_a_note_and_another_number_of_
 # --- counters are finite ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("target", "holds"), [("gfx942", 15), ("gfx90a", 15), ("gfx1100", 63), ("gfx1200", 63)])
+@sampled(("target", "holds"), [("gfx942", 15), ("gfx90a", 15), ("gfx1100", 63), ("gfx1200", 63)], 2)
 def test_an_access_has_ended_when_its_counter_is_full_of_younger_ones_of_its_order(target, holds, tmp_path):
     read, wait = "ds_read_b32" if target.startswith("gfx9") else "ds_load_b32", "s_waitcnt lgkmcnt(0)"
     wait = "s_wait_dscnt 0" if target == "gfx1200" else wait
@@ -173,7 +174,7 @@ WORDS = {"gfx942": ("ds_write_b32", "ds_read_b32", "s_waitcnt lgkmcnt(0)"),
          "gfx1250": ("ds_store_b32", "ds_load_b32", "s_wait_dscnt 0")}  # fmt: skip
 
 
-@pytest.mark.parametrize("target", WORDS)
+@sampled("target", WORDS, 1)
 def test_stores_far_outside_of_lds_are_dropped_and_loads_are_zero_and_those_within_reach_stop_the_launch(
     target, tmp_path
 ):

@@ -8,7 +8,7 @@ import pytest
 
 import mmacalc
 from generated_kernels import compiled
-from samples import sampled
+from samples import rotated, sampled
 
 SOURCE = Path(__file__).parent / "data/kernels/fragments.hip"
 # The instructions that fragments.hip names: of f16, bf16, i8.
@@ -129,9 +129,7 @@ def test_templates_with_fragments_run_as_on_hardware(name, tmp_path):
     assert target.findings == []
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("name", INSTRUCTIONS)
-@pytest.mark.parametrize("level", ["-O1", "-Os", "-O2", "-O3"])
+@sampled(("level", "name"), rotated(["-O1", "-Os", "-O2", "-O3"], INSTRUCTIONS), 0, whole=4)
 def test_templates_with_fragments_run_at_every_level(name, level, tmp_path):
     target = Target(name, level, tmp_path)
     for part in PARTS:

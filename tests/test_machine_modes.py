@@ -7,6 +7,7 @@ import pytest
 
 import mmacalc
 from generated_kernels import compiled
+from samples import sampled
 
 SOURCE = """
 #define __global__ __attribute__((global))
@@ -119,7 +120,7 @@ def check(lanes, out, bits):
         assert row[9, :4].view(np.float32)[0] == rounded(Fraction(word), 0.0, np.float32, single)
 
 
-@pytest.mark.parametrize("target", ["gfx908", "gfx942", "gfx1100", "gfx1200", "gfx1250"])
+@sampled("target", ["gfx908", "gfx942", "gfx1100", "gfx1200", "gfx1250"], 2, first=1)
 def test_every_wave_computes_in_its_own_mode(target, tmp_path):
     kernel = mmacalc.load(compiled(SOURCE, target, tmp_path / "modes.hsaco"))["modes"]
     wave, lanes = kernel.wavefront_size, given()

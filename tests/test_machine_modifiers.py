@@ -302,7 +302,7 @@ LEAST = {"gfx908": {"dpp": 100, "neg": 400, "op_sel": 80, "clamp": 80, "omod": 8
          "gfx1100": {"dpp": 700, "neg": 1500, "op_sel": 150, "clamp": 250, "omod": 100}}  # fmt: skip
 
 
-@sampled("target", FAMILY_OF, 2)
+@sampled("target", FAMILY_OF, 1, first=4)
 def test_every_modifier_of_a_vector_instruction_does_what_it_means_or_is_refused(target):
     rng, done = np.random.default_rng(0), {}
     for case in cases(target):
@@ -353,7 +353,7 @@ def outcome(case, step, seed, name="", value=0):
     return registers.v[vectors].tolist(), registers.s[scalars].tolist(), int(registers.s[132, 0])
 
 
-@pytest.mark.parametrize("target", ["gfx90a", "gfx950", "gfx1100", "gfx1200", "gfx1250"])
+@sampled("target", ["gfx90a", "gfx950", "gfx1100", "gfx1200", "gfx1250"], 2, first=1)
 def test_every_register_that_is_read_without_being_named_has_an_effect(target):
     """What the tables say an instruction reads besides: SCC, VCC, and what is in its result."""
     rng, done = random.Random(target), 0

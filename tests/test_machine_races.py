@@ -11,6 +11,7 @@ import mmacalc
 from generated_kernels import compiled
 from mmacalc.kernels.amd.counters import Landing
 from mmacalc.kernels.device.races import RaceShadow
+from samples import sampled
 from test_machine import assembled
 
 SOURCE = (Path(__file__).parent / "data/kernels/races.hip").read_text()
@@ -139,7 +140,7 @@ LOADS = [("gfx942", 4, 0, False), ("gfx942", 4, 64, True), ("gfx90a", 4, 16, Fal
          ("gfx950", 16, 32, False), ("gfx950", 12, 48, True), ("gfx950", 16, 0, True)]  # fmt: skip
 
 
-@pytest.mark.parametrize(("target", "size", "offset", "buffer"), LOADS)
+@sampled(("target", "size", "offset", "buffer"), LOADS, 3)
 def test_loads_into_lds_put_a_lane_after_the_other_and_their_waits_and_barriers_are_looked_for(
     target, size, offset, buffer, tmp_path
 ):

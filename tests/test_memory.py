@@ -22,6 +22,7 @@ from mmacalc.families import shared_memory
 from mmacalc.memory_access.accesses import PERIOD, PLAIN, Accesses, Placing, fills, reads_without_conflict
 from mmacalc.memory_access.banks import bank_access, rule
 from mmacalc.memory_access.swizzles import RowSwizzle, Swizzle, swizzle_of
+from samples import sampled
 
 DATA = Path(__file__).parent / "data" / "chain"
 
@@ -427,9 +428,10 @@ def test_a_search_takes_no_longer_for_a_leading_dimension_of_18_digits():
     assert time.process_time() - start < 20
 
 
-@pytest.mark.parametrize(
+@sampled(
     ("arch", "every"),
     [("cdna1", 3), ("cdna4", 5), ("rdna3", 1), ("rdna4", 5), ("cdna5", 7), ("sm_75", 9), ("sm_90a", 290)],
+    4,
 )
 def test_the_byte_address_of_a_lane_is_a_sum_of_digits_wherever_it_is_shown(arch, every):
     shown = 0

@@ -158,7 +158,7 @@ def test_the_emulator_ends_lds_accesses_among_scalar_loads_in_their_order_too():
 # --- LLVM and the emulator --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@sampled("target", TARGETS, 3, first=1)
 def test_code_of_clang_has_no_missing_wait(target, tmp_path):
     programs = random_programs.HEADER + "".join(random_programs.kernel(f"k{seed}", seed, TYPES, 3) for seed in range(2))
     for number, source in enumerate([programs, (KERNELS / "attention.hip").read_text()]):
@@ -219,7 +219,7 @@ def compared(target, folder, source, run, most):
     return reported, missed
 
 
-@sampled("target", TARGETS, 3)
+@sampled("target", TARGETS, 2)
 def test_a_wait_that_is_missing_on_the_emulator_is_missing_in_lint(target, tmp_path):
     """All mutants of these kernels were tried: lint reports all of the 586 that the emulator does."""
     source = (KERNELS / "attention.hip").read_text() + random_programs.HEADER

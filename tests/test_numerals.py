@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from mmacalc.cli import answer, commands
+from samples import sampled
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = """
@@ -109,7 +110,7 @@ def tried(words, form):
                 yield [*words[:at], word[: digits.start()] + number + word[digits.end() :], *words[at + 1 :]]
 
 
-@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.whole)])
+@sampled("step", [6, 1], 1)
 def test_a_number_of_any_length_or_form_is_read_or_refused_wherever_one_can_stand(step, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.savetxt("numbers.csv", np.eye(16), delimiter=",", fmt="%g")

@@ -18,6 +18,7 @@ from ptx_formulas import (
     metadata_place,
     scale_place,
 )
+from samples import sampled
 
 DATA = Path(__file__).parent / "data" / "nvidia"
 # Between them these have every instruction; a layout does not depend on the target.
@@ -167,7 +168,7 @@ ACCUMULATORS = {
 }.values()
 
 
-@pytest.mark.parametrize("inst", ACCUMULATORS, ids=lambda i: i.name)
+@sampled("inst", ACCUMULATORS, 12, first=1, ids=lambda i: i.name)
 def test_every_wgmma_accumulator_is_the_closed_form(inst):
     operand = inst.operand("D")
     bits = operand.format.bits
@@ -240,9 +241,10 @@ def test_movmatrix_transposes_eight_rows_of_eight():
         assert [e[:2] for e in inst.operand("D").contents(0, lane)] == [(2 * thread, group), (2 * thread + 1, group)]
 
 
-def test_every_place_holds_one_element_and_every_element_has_one_place():
+@sampled("step", [3, 1], 1)
+def test_every_place_holds_one_element_and_every_element_has_one_place(step):
     seen = set()
-    for inst in MULTIPLYING:
+    for inst in list(MULTIPLYING)[::step]:
         for name in inst.operands:
             if name in ("B", "K", "SA", "SB") and (name != "B" or "wgmma" in inst.features):
                 continue
@@ -258,7 +260,7 @@ def test_every_place_holds_one_element_and_every_element_has_one_place():
             ]
             blocks, rows, columns = operand.shape
             assert len(held) == len(set(held)) == blocks * rows * columns
-    assert len(seen) > 60
+    assert len(seen) > 60 // step
 
 
 def fragments():

@@ -14,6 +14,7 @@ from pathlib import Path
 from mmacalc.asm.formats import vop3p
 from mmacalc.asm.tables import FAMILY_OF, flags_of, table
 from mmacalc.catalog import entry
+from sources import syntax_tree
 from test_architecture_files import twin_of
 
 ROOT = Path(__file__).parents[1]
@@ -83,7 +84,7 @@ def places():
     """(module, name at its top level) -> line -> the examples that a string there names or begins."""
     found: dict[tuple[str, str], dict[int, set[str]]] = {}
     for path in sorted(SOURCE.rglob("*.py")):
-        for top in ast.parse(path.read_text()).body:
+        for top in syntax_tree(path).body:
             targets = [] if isinstance(top, ast.For) else getattr(top, "targets", [getattr(top, "target", None)])
             owner = getattr(top, "name", "".join(getattr(one, "id", "") for one in targets[:1]))
             for node in ast.walk(top):

@@ -109,7 +109,9 @@ def test_what_the_command_cannot_do_is_said_in_words(argv, says):
     assert re.search(says, err)
 
 
-def test_architectures_of_mmacalc_catalog_are_in_the_page(tmp_path, browser):
+@sampled("every", [False, True], 1)
+def test_architectures_of_mmacalc_catalog_are_in_the_page(every, tmp_path, browser):
+    """In a sample of a page of two architectures, since all of them take ten seconds."""
     import os
     import subprocess
     import sys
@@ -118,7 +120,9 @@ def test_architectures_of_mmacalc_catalog_are_in_the_page(tmp_path, browser):
     (tmp_path / "dna9.py").write_text(re.search(r"```python\n(\"\"\"DNA9.*?)```", text, re.S)[1])
     path = tmp_path / "page.html"
     environment = {**os.environ, "MMACALC_CATALOG": str(tmp_path / "dna9.py")}
-    argv = [sys.executable, "-m", "mmacalc", "page", "-o", str(path), "-a", "dna9"]
+    two = "import mmacalc.page.data; mmacalc.page.data.architectures = lambda: ['cdna4', 'dna9']"
+    program = f"from mmacalc.cli import main\n{'' if every else two}\nraise SystemExit(main())"
+    argv = [sys.executable, "-c", program, "page", "-o", str(path), "-a", "dna9"]
     done = subprocess.run(argv, capture_output=True, text=True, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
     with Opened(browser, path) as opened:
@@ -489,7 +493,7 @@ SIDEWAYS = """() => [...document.querySelectorAll("*")]
   .map((element) => `${element.tagName} ${element.className}`)"""
 
 
-@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.whole)])
+@sampled("step", [7, 1], 1)
 @pytest.mark.parametrize("view", ["explore", "tile", "compare", "chain", "waits", "memory"])
 def test_on_a_phone_nothing_scrolls_sideways(browser, page_file, view, step):
     chosen = random.Random(view)

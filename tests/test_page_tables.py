@@ -17,6 +17,7 @@ from mmacalc.drawing.matrix import matrix
 from mmacalc.families.tensor_memory import allowed_shapes, types_of
 from mmacalc.page.tensor_memory import instructions as tensor_memory_instructions
 from mmacalc.page.words import encodable
+from samples import sampled
 from tensor_memory_forms import TARGETS
 
 PRIMES = (0x9E3779B1, 0x85EBCA6B, 0xC2B2AE35, 0x27D4EB2F)
@@ -84,7 +85,7 @@ TABLES = """(step) => {
 }"""
 
 
-@pytest.mark.parametrize("step", [31, pytest.param(1, marks=pytest.mark.whole)])
+@sampled("step", [31, 8, 1], 1, whole=1)
 def test_every_operand_lies_where_python_says(opened, step):
     """36 million places: lane, item, register and bit of every element, under every value of every modifier."""
     rows, sums = opened.evaluate(TABLES, step), Checksums()
@@ -159,7 +160,7 @@ TENSOR_MEMORY = """(step) => {
 }"""
 
 
-@pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.whole)])
+@sampled("step", [11, 4, 1], 1, whole=1)
 def test_every_operand_in_tensor_memory_lies_where_python_says(opened, step):
     """CTA, lane, column and bit under the shapes, types and fields that the page offers, of every tcgen05.mma."""
     compared = refused = 0
@@ -202,7 +203,7 @@ def test_the_page_offers_every_shape_and_type_of_tcgen05(opened):
     assert {arch for arch, *_ in rows_of_all} == {*TARGETS}
 
 
-@pytest.mark.parametrize(("step", "least"), [(11, 60), pytest.param(1, 600, marks=pytest.mark.whole)])
+@sampled(("step", "least"), [(11, 60), (4, 150), (1, 600)], 1, whole=1)
 def test_what_a_register_holds_is_the_inverse_of_where_an_element_is(opened, step, least):
     """`elements` holds exactly the pairs that `locate` has, of every distinct placement: 1.6 million places."""
     wrong, tried = opened.evaluate(
@@ -408,7 +409,7 @@ def chain_questions(most):
     return random.Random(5).sample(found, min(len(found), most)) + refused
 
 
-@pytest.mark.parametrize("most", [200, pytest.param(100_000, marks=pytest.mark.whole)])
+@sampled("most", [200, 600, 100_000], 1, whole=1)
 def test_chains_are_those_of_mmacalc_chain(opened, most):
     """Classes, relabelled k, what moves; with k kept where elements move, which is what the page shows."""
     asked = chain_questions(most)
@@ -468,7 +469,7 @@ def memory_questions(most):
     return chance.sample(found, min(len(found), most))
 
 
-@pytest.mark.parametrize("most", [70, pytest.param(100_000, marks=pytest.mark.whole)])
+@sampled("most", [40, 160, 100_000], 1, whole=1)
 def test_banks_are_those_of_mmacalc_memory(opened, most):
     """Runs, accesses, addresses, cycles, and now and then the repair."""
     asked, answered = memory_questions(most), 0
@@ -490,7 +491,7 @@ def test_banks_are_those_of_mmacalc_memory(opened, most):
             expected.run_bytes, expected.access_bytes, addresses, lds.cycles, lds.ideal, lds.rule.banks,
             lds.rule.provenance, repaired or False,
         ], question  # fmt: skip
-    assert answered > 30
+    assert answered > 15
 
 
 WAITS = """(questions) => questions.map(([arch, first, second, fields]) => {
@@ -602,7 +603,7 @@ def asked_kernels():
                 yield arch, inst.name, wave, {f: draw.choice(v) for f, v in encodable(inst, wave).items()}, orders
 
 
-@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.whole)])
+@sampled("step", [7, 3, 1], 1, whole=1)
 def test_kernels_are_those_of_mmacalc_generate(opened, step):
     asked = list(asked_kernels())[::step]
     found = opened.evaluate(KERNELS, asked)
@@ -647,7 +648,7 @@ def random_tile(chosen, inst, wave):
     return fields, {**counts, **orders}
 
 
-@pytest.mark.parametrize("count", [150, pytest.param(3000, marks=pytest.mark.whole)])
+@sampled("count", [150, 500, 3000], 1, whole=1)
 def test_every_operand_of_a_tile_lies_where_python_says(opened, count):
     """Patterns, sizes, threads, registers and all places of random tiles; what Python refuses the page refuses."""
     chosen, rows = random.Random(count), []

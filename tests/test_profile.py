@@ -17,6 +17,7 @@ from mmacalc.kernels.amd.profiling import occupancy
 from mmacalc.kernels.device.issue import Pipe, Work, modelled
 from mmacalc.kernels.device.profile import Jumps, spans_of
 from ptx_cases import CASES, KERNELS, recorded
+from samples import rotated, sampled
 
 TILED = """
 extern "C" __attribute__((global)) void tiled(const float *x, float *y, int rounds) {
@@ -113,10 +114,9 @@ def test_a_barrier_of_the_model_holds_the_waves_of_its_workgroup_only():
     assert ended.cycles == 10 + 1
 
 
-@pytest.mark.parametrize("registers", [24, 101, 200])
-@pytest.mark.parametrize(
-    "target", ["gfx908", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1102", "gfx1151", "gfx1200", "gfx1250"]
-)
+@sampled(("target", "registers"), rotated(
+    ["gfx908", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1102", "gfx1151", "gfx1200", "gfx1250"], [24, 101, 200]
+), 9)  # fmt: skip
 def test_registers_limit_the_waves_of_a_simd_as_llvm_says(target, registers, tmp_path):
     source = f"""target triple = "amdgcn-amd-amdhsa"
     define amdgpu_kernel void @f(ptr addrspace(1) %p) #0 {{
@@ -133,7 +133,7 @@ def test_registers_limit_the_waves_of_a_simd_as_llvm_says(target, registers, tmp
     assert found.waves == int(re.search(r"; Occupancy: (\d+)", listing)[1])
 
 
-@pytest.mark.parametrize("name", ["mma_gemm", "softmax_rows", "transpose", *sorted(set(KERNELS) - {"mma_gemm"})[::8]])
+@sampled("name", ["mma_gemm", "softmax_rows", "transpose", *sorted(set(KERNELS) - {"mma_gemm"})[::8]], 3)
 def test_a_profile_of_ptx_is_that_of_the_launch_in_warps(name):
     how = KERNELS[name]
     kernel = mmacalc.load(recorded(f"{name}.ptx"))[how["entry"]]

@@ -5,12 +5,12 @@ import random
 import subprocess
 
 import numpy as np
-import pytest
 
 from llvm_mc import tool
 from mmacalc.kernels.ptx.kernel import PtxKernel
 from mmacalc.kernels.ptx.launch import Launch
 from mmacalc.ptx.reader import read
+from samples import sampled
 
 HEAD = """
 typedef unsigned u32; typedef unsigned long long u64; typedef int s32; typedef long long s64;
@@ -75,7 +75,7 @@ def program(seed):
     )
 
 
-@pytest.mark.parametrize("seed", range(18))
+@sampled("seed", range(18), 9)
 def test_programs_compute_what_the_host_does(seed, tmp_path):
     source, level = tmp_path / "program.c", ("-O0", "-O1", "-O2")[seed % 3]
     source.write_text(program(seed))

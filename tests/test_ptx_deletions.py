@@ -162,7 +162,7 @@ def test_what_is_deleted_of_the_producer_kernel_is_named(statement: str, kinds: 
     assert kinds <= set(named)
 
 
-@pytest.mark.whole
+@pytest.mark.exhaustive
 def test_each_harmful_deletion_of_the_producer_kernel_is_named() -> None:
     wrong, deletions = TOOL["study"](producer(4)[0])
     assert not wrong

@@ -17,6 +17,7 @@ from mmacalc.kernels.ptx.kernel import PtxKernel
 from mmacalc.kernels.ptx.knowledge import Snapshot, access_of
 from mmacalc.kernels.ptx.launch import Launch
 from mmacalc.ptx.reader import read
+from samples import rotated, sampled
 
 MODULE = cache(lambda: read(recorded.text("ptx/sharing_sm_80.ptx.gz")))
 GRID, BLOCK = 6, 64
@@ -78,8 +79,7 @@ def test_every_kernel_of_the_source_is_tried() -> None:
     assert {function.name for function in MODULE().entries} == {*RIGHT, *WRONG}
 
 
-@pytest.mark.parametrize("schedule", [None, 3])
-@pytest.mark.parametrize("name", RIGHT)
+@sampled(("name", "schedule"), rotated(RIGHT, [None, 3]), len(RIGHT))
 def test_an_exchange_that_is_ordered_is_right_and_has_no_finding(name: str, schedule: int | None) -> None:
     make, result, wanted = RIGHT[name]
     arguments = make()

@@ -12,7 +12,7 @@ import mmacalc
 from mmacalc import Error
 from mmacalc.ptx.fatbins import ptx_texts
 from ptx_cases import CASES, DELETIONS, KERNELS, recorded, without
-from samples import sampled
+from samples import rotated, sampled
 from test_launch_fuzz import VALUES
 
 HEAD = ".version 8.0 .target sm_80 .address_size 64\n"
@@ -28,8 +28,7 @@ def launched(text, name, **options):
     return case, report
 
 
-@pytest.mark.parametrize("schedule", [None, 1])
-@pytest.mark.parametrize("name", KERNELS)
+@sampled(("name", "schedule"), rotated(KERNELS, [None, 1]), len(KERNELS))
 def test_a_right_kernel_is_right_and_has_no_finding(name, schedule):
     case, report = launched(recorded(f"{name}.ptx"), name, schedule=schedule)
     assert case.right(), case.error()

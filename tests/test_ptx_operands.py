@@ -14,6 +14,7 @@ import mmacalc
 import recorded
 from mmacalc.kernels.ptx.compiler import Compiler
 from mmacalc.ptx.reader import read
+from samples import sampled
 
 HEAD = """.version 9.0
 .target sm_100a
@@ -44,7 +45,7 @@ def refusals(statements: list[str]) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("part", range(8))
+@sampled("part", range(8), 4)
 def test_statements_are_taken_or_refused_as_ptxas_does(part: int) -> None:
     mine = ROWS[part::8]
     why = refusals([statement for statement, _ in mine])

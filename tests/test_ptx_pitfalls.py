@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-import pytest
 
 import recorded
 from mmacalc.kernels.ptx.kernel import PtxKernel
@@ -189,12 +188,12 @@ def test_every_kernel_of_the_sources_is_tried() -> None:
     assert kernels().keys() == {*RIGHT, *WRONG}
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@sampled("name", RIGHT, 8)
 def test_a_right_kernel_is_right_and_has_no_finding_in_any_order(name: str) -> None:
     for schedule in (None, 1, 2, 3):
         is_right(kernels()[name], case(name), schedule)
 
 
-@sampled("name", list(WRONG), 30)
+@sampled("name", list(WRONG), 20, whole=30)
 def test_a_mistake_is_named_by_its_kind_at_its_line(name: str) -> None:
     is_named(kernels()[name], case(name), WRONG[name])

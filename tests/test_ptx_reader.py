@@ -10,6 +10,7 @@ import mmacalc
 import recorded
 from mmacalc.ptx.module import Address, Number, Register, Symbol
 from mmacalc.ptx.reader import read
+from samples import sampled
 
 HEAD = ".version 9.0\n.target sm_100a\n.address_size 64\n"
 REGISTERS = ".reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .pred %p<5>;\n"
@@ -121,7 +122,8 @@ def test_a_call_with_a_parameter_that_is_not_declared_is_refused_with_its_name()
     assert (line, why) == (5, "k declares no parameter x")
 
 
-def test_changed_texts_give_a_module_or_an_error():
+@sampled("count", [150, 400], 1)
+def test_changed_texts_give_a_module_or_an_error(count):
     text = recorded.text("ptx/groups_sm_80.ptx.gz")
     start = text.index(".visible .entry calls")
     text = text[: text.index(".visible .entry")] + text[start : text.index(".visible", start + 9)]
@@ -152,7 +154,7 @@ def test_changed_texts_give_a_module_or_an_error():
         ":",
         "=",
     ]
-    for _ in range(400):
+    for _ in range(count):
         at, more = int(random.integers(len(text))), int(random.integers(1, 40))
         changed = (
             text[:at]

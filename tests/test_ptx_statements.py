@@ -14,6 +14,7 @@ import recorded
 from mmacalc.kernels.ptx.kernel import PtxKernel
 from mmacalc.kernels.ptx.launch import Launch
 from mmacalc.ptx.reader import read
+from samples import sampled
 
 MODULES = {target: read(recorded.text(f"ptx/groups_{target}.ptx.gz")) for target in ("sm_80", "sm_100a")}
 COUNT = 128
@@ -384,7 +385,7 @@ def with_statement(statement):
 """)["k"]
 
 
-@pytest.mark.parametrize("statement", RIGHT)
+@sampled("statement", RIGHT, 6)
 def test_operands_of_other_kinds_and_numbers_run_or_are_refused(statement):
     opcode, rest = statement.split(" ", 1)
     parts = re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s]+", rest)

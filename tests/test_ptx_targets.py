@@ -13,6 +13,7 @@ import mmacalc
 import recorded
 from mmacalc.kernels.ptx import grammar
 from ptx_opcodes import DECLARED
+from samples import sampled
 
 TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100f", "sm_100a", "sm_103a", "sm_110a",
            "sm_120", "sm_120f", "sm_121a")  # fmt: skip
@@ -98,7 +99,7 @@ def refused(folder: Path, target: str, lines: list[tuple[str, str]]) -> set[int]
     return {int(number) - head.count("\n") - 1 for number in re.findall(r"line (\d+); error", ran.stdout + ran.stderr)}
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@sampled("target", TARGETS, 5)
 def test_a_target_has_the_opcodes_that_ptxas_takes_for_it(target: str, tmp_path: Path) -> None:
     opcodes = [(opcode, operands) for opcode, operands in ARITHMETIC if grammar.takes(*split(opcode))]
     sources = [operands.count(",") for _, operands in opcodes]

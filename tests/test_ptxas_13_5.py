@@ -13,6 +13,7 @@ from mmacalc.catalog import entry, ptx
 from mmacalc.catalog.grammar import contents
 from mmacalc.catalog.grammar.ptx import TYPES, Entry, key
 from mmacalc.catalog.grammar.sass import sass_of
+from samples import sampled
 
 DATA = Path(__file__).parent / "data" / "nvidia"
 # The recording's columns of sm_103a, 107a and 110a are 0 for some wmma forms that ptxas 13.5.37 takes there as on
@@ -48,10 +49,11 @@ def registers_of(name, target):
     return {name: inst.operand(name).registers for name in inst.register_operands if name != "P"}
 
 
+@sampled("step", [5, 1], 1)
 @pytest.mark.parametrize("recording", ["ptxas_13_5_mma.tsv.gz", "ptxas_13_5_wmma_wgmma.tsv.gz"])
-def test_every_verdict_is_that_of_ptxas_13_5(recording):
+def test_every_verdict_is_that_of_ptxas_13_5(recording, step):
     compared = 0
-    for name, registers, targets in verdicts(recording):
+    for name, registers, targets in [*verdicts(recording)][::step]:
         first = next((target for compiler, target, _ in targets if has(compiler, target, name)), None)
         moved = first and registers.startswith("regs=")
         if moved and int(registers[5:]) not in registers_of(name, first).values():
@@ -63,7 +65,7 @@ def test_every_verdict_is_that_of_ptxas_13_5(recording):
                 taken = plain["sm_100a"]
             assert has(compiler, target, name) == taken, (compiler, target, name)
             compared += 1
-    assert compared > 10_000
+    assert compared > 10_000 // step
 
 
 def test_what_a_later_ptx_has_is_neither_listed_nor_found_but_named():

@@ -46,7 +46,7 @@ def kept(instruction):
     return vectors(instruction.destinations) if getattr(instruction.form, "keeps", ()) else set()
 
 
-@sampled("target", FAMILY_OF, 3)
+@sampled("target", FAMILY_OF, 2)
 def test_the_rules_read_and_write_the_registers_that_the_decoder_lists(target):
     rows, rng, entry = table(target, FAMILY_OF[target][2]).every(), random.Random(target), entry_of(target)
     halves = [row for row in rows if row.format.name.startswith("vopd")]
@@ -79,7 +79,7 @@ def test_the_rules_read_and_write_the_registers_that_the_decoder_lists(target):
 UNSAID = r"TH_ATOMIC_CASCADE|s_(prefetch\w+|movreld_b64|(buffer_)?(atomic|store)\w+|dcache\w+|bitcmp\w+) exec"
 
 
-@sampled("target", FAMILY_OF, 3, first=1)
+@sampled("target", FAMILY_OF, 2, first=1)
 def test_a_decoded_instruction_is_used_as_its_text_says(target):
     """Every row and every matrix form: wait states of kernels need no text."""
     rows, rng, entry = table(target, FAMILY_OF[target][2]).every(), random.Random(target), entry_of(target)

@@ -10,6 +10,7 @@ import mmacalc
 from mmacalc import rocwmma
 from mmacalc.rocwmma.geometry import coordinates, multiplier, operand_places
 from mmacalc.rocwmma.types import TYPES, data_type, dtype_of
+from samples import sampled
 
 ROW, COL = rocwmma.row_major, rocwmma.col_major
 BY_MEMORY = {ROW: rocwmma.mem_row_major, COL: rocwmma.mem_col_major}
@@ -123,7 +124,7 @@ def block_product(frags, a, b, c, d, lds, layouts):
     rocwmma.store_matrix_sync(d + 9, fragC, lds[3], BY_MEMORY[layouts[3]])
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@sampled("arch", ARCHITECTURES, 3)
 def test_every_row_block_size_and_layout_multiplies_small_integers_exactly(arch):
     rng = np.random.default_rng(7)
     for row in rocwmma.supported(arch):

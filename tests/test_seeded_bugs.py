@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import pytest
 
 import mmacalc
 from hip_kernels import assembled, hip_kernels, hip_listing
+from samples import sampled
 
 HEAD = """typedef _Float16 half4 __attribute__((ext_vector_type(4)));
 typedef float float4_ __attribute__((ext_vector_type(4)));
@@ -82,12 +82,9 @@ def _wait_of(lines, number):
 
 
 KINDS = {"wait": "wait", "count": "wait", "barrier": "race", "wait states": "wait states"}
-SAMPLE = (("gfx950", "product"), ("gfx1201", "reduction"))
 
 
-@pytest.mark.parametrize(("target", "name"), [
-    pytest.param(*case, marks=() if case in SAMPLE else pytest.mark.whole, id="-".join(case)) for case in CASES
-])  # fmt: skip
+@sampled(("target", "name"), CASES, 1, first=3, whole=5)
 def test_every_bug_is_named_and_the_kernel_without_one_is_clean(target, name):
     source = HEAD + KERNELS[name]
     right, report = ran(hip_kernels(source, target))

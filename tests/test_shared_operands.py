@@ -9,6 +9,7 @@ import pytest
 import mmacalc
 from mmacalc.cli import answer
 from mmacalc.kernels.ptx.wgmma import matrix_offsets
+from samples import sampled
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k{}.{}"
 KINDS = [(WGMMA.format(k, types), "H100") for k, types in (
@@ -56,7 +57,7 @@ def test_a_tensor_copy_with_the_swizzle_puts_each_element_where_the_answer_says(
     assert compared == (4 if widths == {16} or (arch == "B200" and 32 not in widths) else 2)
 
 
-@pytest.mark.parametrize(("name", "arch"), KINDS)
+@sampled(("name", "arch"), KINDS, 6)
 def test_the_emulator_reads_the_same_bytes_by_the_descriptor(name, arch):
     inst, unit = instruction(arch, name), "wgmma" if arch == "H100" else "tcgen05"
     for matrix in "AB":

@@ -260,7 +260,7 @@ def test_a_cache_keeps_no_more_than_it_may_and_answers_threads_alike():
 IMAGINARY = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text().partition("```python\n")[2].partition("```")[0]
 
 
-@pytest.mark.whole
+@pytest.mark.exhaustive
 def test_thousands_of_variants_of_operands_and_hundreds_of_catalogs_leave_memory_as_it_was(tmp_path):
     """Each catalog has a file of its own, and each of its instructions is asked for all that is kept."""
     from mmacalc.catalog.grammar import Entry, read_literals

@@ -111,7 +111,7 @@ def test_every_line_of_a_batch_is_answered_with_the_same_keys(tmp_path):
     assert found[7]["stdout"] == ANSWER
 
 
-@pytest.mark.whole  # every cache has a size: see test_shared_state
+@pytest.mark.exhaustive  # every cache has a size: see test_shared_state
 def test_a_batch_takes_no_more_memory_for_more_lines(tmp_path):
     pairs = 1500
     names = [inst.name for inst in mmacalc.instructions("rdna4")]

@@ -73,7 +73,7 @@ def test_a_wrong_product_is_diagnosed_in_the_message():
         (WRONG, ["--mmacalc-ignore", "race: of no matter here", "--mmacalc-schedules", "0,1"], {"failed": 1}),
         (WRONG, ["--mmacalc-ignore", "race"], {"errors": 1}),
     ],
-    3,
+    2,
     ids=["right", "wrong", "ignored", "another result", "no reason"],
 )
 def test_the_plugin_fails_a_test_with_a_finding_or_another_result_in_another_order(pytester, text, options, outcome):

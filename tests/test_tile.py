@@ -16,6 +16,7 @@ from mmacalc.foreign.tiled_mma import tiled_mma
 from mmacalc.layout.cute import CuteLayout
 from mmacalc.spelling import lanes_of, place_text
 from recorded import json_file
+from samples import sampled
 
 CUTE = json_file("nvidia/cute_tiles.json.gz")
 MFMA = "v_mfma_f32_32x32x8_f16"
@@ -42,7 +43,7 @@ def tile_of(shape, types, atoms, stride, permutation):
     return inst.tile(atoms, repeat, wave_order=order, permutation=kept)
 
 
-@pytest.mark.parametrize("row", [*CUTE["mma"], *CUTE["other"]], ids=lambda row: "-".join(map(str, row[:5])))
+@sampled("row", [*CUTE["mma"], *CUTE["other"]], 40, ids=lambda row: "-".join(map(str, row[:5])))
 def test_every_thread_and_value_of_a_tiled_mma_holds_what_cute_says(row):
     *described, a, b, c = row
     tile = tile_of(*described)

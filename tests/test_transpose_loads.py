@@ -13,6 +13,7 @@ from mmacalc.memory_access.swizzles import swizzle_of
 from mmacalc.memory_access.transpose_loads import loads_for, transpose_loads
 from mmacalc.memory_access.transposed import transposing
 from mmacalc.memory_access.units import tile
+from samples import sampled
 
 
 def k_of(step):
@@ -142,7 +143,7 @@ def test_the_older_name_is_the_same_command():
     assert "lanes 16..23: j = 0..7, k = 24..31" in answer(["transpose-loads", *argv]).out
 
 
-@pytest.mark.parametrize("arch", ["cdna4", "rdna4", "cdna5"])
+@sampled("arch", ["cdna4", "rdna4", "cdna5"], 1)
 def test_memory_names_the_loads_that_transpose_where_memory_has_their_order(arch):
     """The same loads as transpose-loads, for every instruction, and none for the other order."""
     for inst in mmacalc.instructions(arch):

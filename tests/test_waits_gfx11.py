@@ -65,7 +65,7 @@ def differences(rows):
                 yield target, lines, theirs, ours
 
 
-@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.whole)])
+@samples.sampled("step", [12, 1], 1)
 def test_lint_puts_what_llvm_puts_into_recorded_random_sequences(step):
     with gzip.open(RECORDED, "rt") as file:
         rows = [(row[0], int(row[1]), row[2].split("; "), row[3]) for row in csv.reader(file, delimiter="\t")]
@@ -97,7 +97,7 @@ BETWEEN = ["".join(kinds) for count in range(5) for kinds in product("VTMS", rep
 BETWEEN += ["".join(kinds) for count in (5, 6, 7) for kinds in product("VT", repeat=count)]
 
 
-@pytest.mark.parametrize(("target", "wave"), [("gfx1100", 32), ("gfx1103", 64), ("gfx1153", 32)])
+@samples.sampled(("target", "wave"), [("gfx1100", 32), ("gfx1103", 64), ("gfx1153", 32)], 1)
 def test_a_transcendental_result_is_waited_for_as_llvm_does(target, wave):
     """On gfx1100 to gfx1103 up to five VALU instructions between are too few, unless two of them are transcendental."""
     reads = (3, 9, 20)  # in A, B and C

@@ -472,7 +472,7 @@ BETWEEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("target", ["gfx908", "gfx90a", "gfx942", "gfx1100", "gfx1250"])
+@sampled("target", ["gfx908", "gfx90a", "gfx942", "gfx1100", "gfx1250"], 2, first=1)
 def test_lint_asks_for_the_nops_that_llc_inserts_into_a_listing(target):
     from mmacalc.hazards.lint import lint
 
@@ -766,7 +766,7 @@ def is_clause(pair):
     return all(text.startswith(("global", "buffer", "flat", "scratch", "tbuffer")) for text in pair)
 
 
-@sampled("target", OF_TARGET, 2, first=1)
+@sampled("target", OF_TARGET, 1, first=1)
 def test_llc_inserts_what_we_say_between_instructions_without_a_matrix(target):
     known = OF_TARGET[target]
     pairs = [pair for pair in product(known, repeat=2) if not is_clause(pair) and not pair[0].startswith("s_rfe")]
