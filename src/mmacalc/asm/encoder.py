@@ -38,7 +38,7 @@ from .written import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from .rows import Row, Slot
     from .tables import Table
@@ -420,8 +420,8 @@ class _Reading:
                 return f"{row.name}: {why}"
         if bits & row.mask != row.value:
             return f"{row.mnemonic}: its operands and modifiers do not go together"
-        scalars = {name for slot, text in zip(row.slots, plain) if not slot.destination
-                   and ((name := LONG_NAMES.get(text, text)) in HARDWARE or _SCALAR.match(name))}  # fmt: skip
+        sources = [LONG_NAMES.get(text, text) for slot, text in zip(row.slots, plain) if not slot.destination]
+        scalars = [name if name in HARDWARE or _SCALAR.match(name) else "" for name in sources]
         return (why := refusal(row, bits, scalars, bool(self.literal))) and f"{row.mnemonic}: {why}"
 
     def _overlap(self, plain: list[str]) -> str:
@@ -538,19 +538,26 @@ _VALU = ("vop1", "vop2", "vopc", "vop3", "vop3p", "sdwa", "dpp16", "dpp8", "vop3
 _NEW_BROADCAST = range(0x150, 0x160)  # DPP controls: row_newbcast
 
 
-def refusal(row: Row, bits: int, scalars: set[str], literal: bool) -> str:
+def refusal(row: Row, bits: int, scalars: Sequence[str], literal: bool) -> str:
     """Why an encoded instruction is refused; "" if it is not.
 
     Args:
-        scalars: the scalar registers that it reads. literal: whether it has a literal.
+        scalars: of each source its name if it is a scalar register, else "". literal: whether it has a literal.
     """
     named = {name: (bits >> shift if field is None else field.gather(bits)) & mask
              for name, shift, mask, field, *_ in row.modifiers}  # fmt: skip
     if row.stores and (named.get("tfe") or row.implied.get("tfe") or "TFE=1" in row.signature[4].split()):
         return "tfe has no meaning for stores"
     # LLVM counts none of instructions of 16 bytes.
-    if row.encoding in _VALU and row.size < 16 and (why := _too_many_scalars(row, scalars, literal)):
+    if row.encoding in _VALU and row.size < 16 and (why := _too_many_scalars(row, {*scalars} - {""}, literal)):
         return why
+    if row.family == "cdna5" and row.encoding == "vop3p" and "packed" in row.flags and _reads_doubles(row):
+        halves = named.get("op_sel", 0) | named.get("op_sel_hi", 0)
+        high = [name for number, name in enumerate(scalars) if name and halves >> number & 1]
+        if high:
+            return (
+                f"of a scalar register such as {high[0]} it reads the lower word alone: its op_sel and op_sel_hi are 0"
+            )
     double = row.family in ("cdna2", "cdna3") and "dpp_ctrl" in named and _reads_doubles(row)
     if double and named["dpp_ctrl"] not in _NEW_BROADCAST:
         return "DPP of 64-bit operands is row_newbcast alone"
@@ -579,7 +586,10 @@ def _too_many_scalars(row: Row, scalars: set[str], literal: bool) -> str:
     if "lane_select" in row.flags and "read_lane" not in row.flags:
         scalars = scalars - {"m0"}  # which LLVM does not count there
     implied = {"vcc"} if "vcc" in row.reads else set()
-    most = 1 if row.family in ("cdna1", "cdna2", "cdna3") or "one_scalar" in row.flags else 2
+    # Of the 64-bit shifts of gfx1250 LLVM 22.1.8 limits v_lshlrev_b64 alone, the one that has a form of 32 bits there
+    # (getConstantBusLimit names opcodes of generations); no guide says what the hardware does.
+    one = "one_scalar" in row.flags and (row.family != "cdna5" or row.name == "v_lshlrev_b64")
+    most = 1 if row.family in ("cdna1", "cdna2", "cdna3") or one else 2
     count = len(scalars | implied) + literal
     if count > most:
         return f"it reads {most} scalar register{'s' * (most > 1)} or literals at most; got {count}"
