@@ -586,9 +586,9 @@ def _too_many_scalars(row: Row, scalars: set[str], literal: bool) -> str:
     if "lane_select" in row.flags and "read_lane" not in row.flags:
         scalars = scalars - {"m0"}  # which LLVM does not count there
     implied = {"vcc"} if "vcc" in row.reads else set()
-    # Of the 64-bit shifts of gfx1250 LLVM 22.1.8 limits v_lshlrev_b64 alone, the one that has a form of 32 bits there
-    # (getConstantBusLimit names opcodes of generations); no guide says what the hardware does.
-    one = "one_scalar" in row.flags and (row.family != "cdna5" or row.name == "v_lshlrev_b64")
+    # Of the 64-bit shifts of gfx1250 LLVM 22.1.8 limits v_lshlrev_b64 alone, the one that also has an encoding of 32
+    # bits there (getConstantBusLimit names opcodes of generations); no guide says what the hardware does.
+    one = "one_scalar" in row.flags and (row.family != "cdna5" or row.mnemonic != row.name)
     most = 1 if row.family in ("cdna1", "cdna2", "cdna3") or one else 2
     count = len(scalars | implied) + literal
     if count > most:
