@@ -38,7 +38,7 @@ SYNCHRONISES = re.compile(
 CUDA = [
     ("sm_80", f"{MMA}.f16.f16.f32", 64, {}),
     ("sm_90a", f"{WGMMA}n64k16.f32.f16.f16", 64, {}),
-    ("sm_100a", TCGEN05, 128, {"n": 64, "a": "bf16"}),
+    ("sm_110a", TCGEN05, 256, {"n": 96, "a": "bf16"}),
     ("sm_90a", f"{MMA}.bf16.bf16.f32", 128, {}),
     ("sm_90a", f"{WGMMA}n128k16.f32.bf16.bf16", 128, {}),
     ("sm_103a", TCGEN05, 64, {}),
@@ -47,7 +47,7 @@ CUDA = [
     ("sm_100a", TCGEN05, 80, {"n": 64}),
     ("sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", 32, {}),
     ("sm_90a", f"{WGMMA}n64k16.f32.bf16.bf16", 256, {}),
-    ("sm_110a", TCGEN05, 256, {"n": 96, "a": "bf16"}),
+    ("sm_100a", TCGEN05, 128, {"n": 64, "a": "bf16"}),
     ("sm_89", f"{MMA}.bf16.bf16.f32", 64, {}),
     ("sm_90a", f"{WGMMA}n192k16.f32.f16.f16", 16, {}),
     ("sm_100a", f"{MMA}.f16.f16.f32", 64, {}),
