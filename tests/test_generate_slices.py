@@ -10,7 +10,9 @@ from generated_gemms import OPTIONS, laid_out
 from generated_kernels import compiled
 from mmacalc import Error
 from mmacalc.arithmetic.codecs import encode
-from mmacalc.codegen import gemm, gemm_cuda, gemm_wgmma
+from mmacalc.codegen import gemm, gemm_cuda, gemm_tcgen05, gemm_tma, gemm_wgmma
+from mmacalc.codegen.tensor_copies import box, swizzle_name
+from mmacalc.model.block_scales import block_scales_of
 from oracles.emulated_kernel import ptx_of
 from samples import sampled
 
@@ -28,60 +30,128 @@ CASES = [
     ("sm_80", f"{MMA}.m8n8k4.row.col.f64.f64.f64.f64", ("row", "col"), 2, None, (33, 16, 30)),
     ("sm_120a", f"{MMA}.m16n8k32.row.col.s32.s8.s8.s32", ("row", "col"), 4, 2, (40, 48, 448)),
     ("sm_90a", "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16", ("row", "row"), 3, 2, (70, 40, 200)),
+    ("sm_100a", "tcgen05.mma.cta_group::1.kind::f16", ("row", "col"), 3, 2, (140, 72, 200)),
+    ("sm_90a", "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3", ("row", "row"), 2, None, (70, 40, 144)),
+    ("sm_100a", "tcgen05.mma.cta_group::2.kind::f16", ("col", "row"), None, 2, (72, 264, 136)),
+    ("sm_90a", "wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16", ("col", "col"), 4, 2, (72, 33, 128)),
+    ("sm_100a", "tcgen05.mma.cta_group::1.kind::i8", ("row", "col"), 4, None, (40, 48, 272)),
 ]
 MORE = 32  # elements between batches
 
 
-@sampled(("target", "name", "orders", "split", "batches", "sizes"), CASES, 2, whole=4)
+@sampled(("target", "name", "orders", "split", "batches", "sizes"), CASES, 3, whole=6)
 def test_products_in_slices_are_right(target, name, orders, split, batches, sizes, tmp_path):
+    right_in_slices(target, name, orders, split, batches, sizes, tmp_path)
+
+
+def right_in_slices(target, name, orders, split, batches, sizes, folder, scales=None):
+    """Random small integers, times scales along K that are powers of two."""
     inst, rng = mmacalc.instruction(target, name), np.random.default_rng(0)
     fields = {"cbsz": "fp8", "blgp": "fp4"} if inst.choices else {}
-    epilogue = "alpha,beta,relu" if inst.format("D").name == "f32" else None
+    epilogue = "alpha,beta,relu" if inst.format("D").name == "f32" and not scales else None
     source = mmacalc.generate(
-        inst, "", *orders, gemm="64x64x64", split_k=split, batch=batches, epilogue=epilogue, **fields
-    )
+        inst, "", *orders, gemm="64x64x64", split_k=split, batch=batches, epilogue=epilogue, block_scales=scales,
+        **fields,
+    )  # fmt: skip
     if target.startswith("gfx"):
-        kernels = mmacalc.load(compiled(source, target, tmp_path / "k.hsaco", options=OPTIONS.get(target, ())))
-        found = gemm.plan(inst, None, *orders, **fields)
+        kernels = mmacalc.load(compiled(source, target, folder / "k.hsaco", options=OPTIONS.get(target, ())))
+        found = gemm.plan(inst, None, *orders, scales=scales and block_scales_of(scales), **fields)
     else:
-        kernels = mmacalc.load(ptx_of(source, target, tmp_path))
-        found = (gemm_wgmma if "wgmma" in inst.features else gemm_cuda).plan(inst, *orders)
+        kernels = mmacalc.load(ptx_of(source, target, folder))
+        found = planned(inst, orders, scales and block_scales_of(scales))
     m, n, k = sizes
     count = batches or 1
     a, b, c = (rng.integers(-2, 3, (count, *shape)).astype(float) for shape in ((m, k), (k, n), (m, n)))
     right = a @ b if epilogue is None else np.maximum(0.5 * (a @ b) + 2 * c, 0)
+    scaled = []
+    if scales:
+        scaled = [
+            (2.0 ** rng.integers(-2, 3, (count, size, -(-k // 128)))).astype(np.float32) for size in (m, -(-n // 128))
+        ]
+        right = of_blocks(a, b, *scaled)
     given, leads = [], []
     for matrix, order, side in zip((a, b), orders, "AB"):
         form = found.operand(side).format if target.startswith("gfx") else inst.format(side)
         rows = [encode(each if order == "row" else each.T, form, inst.architecture.family.vendor) for each in matrix]
         leads.append(rows[0].shape[1])
-        given.append(apart([laid_out(each, form.bits, leads[-1]) for each in rows]))
+        given.append([laid_out(each, form.bits, leads[-1]) for each in rows])
     form = inst.format("D")
     kind = np.dtype({"f32": np.float32, "f64": np.float64, "i32": np.int32}[form.name])
     d = apart([np.full((m, n), 77, kind)] * count)
     more = [apart(list(c.astype(np.float32))), n, np.float32(0.5), np.float32(2)] if epilogue else []
-    strides = [int(len(each[0]) * each.itemsize * 8 / side.bits) for each, side in zip(given, (found.a, found.b))]
     behind = [m * n + MORE] * (1 + bool(epilogue)) if batches else []
-    aligned = found.aligned(*sizes, *leads, n) and not any(stride % 16 for stride in strides)
     main, *reduce = launches(source)
+    mapped, shared = takes_maps(found, sizes, leads), {}
+    if mapped:
+        given = [mapped_by(each, side, batches) for each, side in zip(given, (found.a, found.b))]
+        shared, aligned, strides, leads = {"shared": found.shared}, True, [], []
+    else:
+        by_tma = hasattr(found, "other")
+        found = found.other if by_tma else found
+        given = [apart(each) for each in given]
+        strides = [int(len(each[0]) * each.itemsize * 8 / side.bits) for each, side in zip(given, (found.a, found.b))]
+        aligned = not by_tma and found.aligned(*sizes, *leads, n) and not any(stride % 16 for stride in strides)
     main = re.sub(r"(_any)?$", "" if aligned else "_any", main)
     grid = (found.blocks(m, n), split or 1, count)
     if split is None:
         reports = [mmacalc.launch(
-            kernels[main], grid, found.threads, *given, d, m, n, k, *leads, n, *more, *strides, *behind
+            kernels[main], grid, found.threads, *given, d, *scaled, m, n, k, *leads, n, *more, *strides, *behind,
+            **shared,
         )]  # fmt: skip
     else:
         sums = np.full((count, split, m, n), 55, kind)
         reports = [
             mmacalc.launch(
-                kernels[main], grid, found.threads, *given, sums, m, n, k, *leads, *(strides if batches else [])
-            ),
+                kernels[main],
+                grid,
+                found.threads,
+                *given,
+                sums,
+                *scaled,
+                m,
+                n,
+                k,
+                *leads,
+                *(strides if batches else []),
+                **shared,
+            ),  # fmt: skip
             mmacalc.launch(kernels[reduce[0]], (-(-m * n // 256), 1, count), 256, sums, d, m, n, n, *more, *behind),
         ]
     assert all(report.findings == () for report in reports)
     got = d[:, : m * n].reshape(count, m, n)
     assert (abs(got - right) < 0.5).all()
     assert (d[:, m * n :] == 0).all()
+
+
+def of_blocks(a, b, a_scales, b_scales):
+    """A B with scales for each row of A, each 128 columns of B, and 128 k."""
+    columns = np.repeat(b_scales, 128, 1)[:, : b.shape[2]]
+    return sum(
+        a[:, :, at : at + 128] @ b[:, at : at + 128] * a_scales[:, :, [block]] * columns[:, None, :, block]
+        for block, at in enumerate(range(0, a.shape[2], 128))
+    )
+
+
+def planned(inst, orders, scales=None):
+    """The plan of a source in CUDA."""
+    if inst.in_tensor_memory:
+        return gemm_tcgen05.plan(inst, *orders)
+    if "wgmma" in inst.features:
+        return gemm_tma.plan(inst, *orders, scales=scales) or gemm_wgmma.plan(inst, *orders, scales=scales)
+    return gemm_cuda.plan(inst, *orders, scales=scales)
+
+
+def takes_maps(found, sizes, leads):
+    """Whether the kernel takes tensor maps of matrices of these sizes."""
+    if isinstance(found, gemm_tcgen05.TensorMemoryPlan):
+        return found.aligned(*leads)
+    return isinstance(found, gemm_tma.TmaPlan) and found.aligned(*leads, sizes[1], sizes[1])
+
+
+def mapped_by(matrices, side, batches):
+    """The tensor map of a matrix, or of all of a batch."""
+    array = np.ascontiguousarray(np.stack(matrices) if batches else matrices[0])
+    return mmacalc.tensor_map(array, (*[1] * bool(batches), *box(side)), swizzle=swizzle_name(side))
 
 
 def apart(matrices):
@@ -95,11 +165,19 @@ def launches(source):
     return re.findall(r"// (?:hipLaunchKernelGGL\()?(gemm_\w+)(?:,|<<<)", source)
 
 
+@sampled(("target", "name", "split", "batches", "sizes"), [
+    ("sm_90a", "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3", 3, 2, (72, 144, 400)),
+    ("gfx942", "v_mfma_f32_32x32x16_fp8_fp8", 3, 2, (37, 140, 400)),
+    ("sm_89", f"{MMA}.m16n8k32.row.col.f32.e4m3.e4m3.f32", 2, None, (37, 140, 400)),
+    ("sm_90a", "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3", None, 2, (37, 21, 139)),
+], 2)  # fmt: skip
+def test_slices_have_their_scales_along_k(target, name, split, batches, sizes, tmp_path):
+    right_in_slices(target, name, ("row", "col"), split, batches, sizes, tmp_path, scales="1x128,128x128")
+
+
 def test_parts_beyond_k_are_zeros(tmp_path):
     """More parts than stages: some have nothing to add."""
-    test_products_in_slices_are_right(
-        "gfx942", "v_mfma_f32_16x16x16_f16", ("row", "col"), 7, None, (16, 16, 40), tmp_path
-    )
+    right_in_slices("gfx942", "v_mfma_f32_16x16x16_f16", ("row", "col"), 7, None, (16, 16, 40), tmp_path)
 
 
 @pytest.mark.parametrize(("target", "name", "given", "says"), [
@@ -108,7 +186,9 @@ def test_parts_beyond_k_are_zeros(tmp_path):
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"split_k": 2}, "are of a whole GEMM"),
     ("gfx1100", "v_wmma_f16_16x16x16_f16", {"gemm": "9x9x9", "split_k": 2}, "its sibling that adds up in f32"),
     ("gfx950", "v_mfma_scale_f32_32x32x64_f8f6f4", {"gemm": "32x32x64", "batch": 2}, "matrices without scales"),
-    ("sm_100a", "tcgen05.mma.cta_group::1.kind::f16", {"gemm": "9x9x9", "batch": 2}, "those of tcgen05 have none"),
+    ("sm_100a", "tcgen05.mma.cta_group::1.kind::f16", {"gemm": "9x9x9", "groups": 2}, "those of tcgen05 have none"),
+    ("sm_100a", "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.block32", {"gemm": "9x9x9", "batch": 2},
+     "of matrices without scales"),
     ("sm_80", f"{MMA}.m16n8k16.row.col.f16.f16.f16.f16", {"gemm": "9x9x9", "split_k": 2}, "its sibling that adds up"),
     ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", {"gemm": "9x9x9", "batch": 2}, "are of dense"),
     ("sm_80", f"{MMA}.m16n8k64.row.col.s32.s4.s4.s32", {"gemm": "8x8x64", "split_k": 2}, "elements of whole bytes"),

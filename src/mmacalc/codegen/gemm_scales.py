@@ -19,14 +19,16 @@ from .fragments import fragment
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import TypeVar
+    from typing import TypeAlias, TypeVar
 
     from ..model import Instruction
     from ..model.block_scales import BlockScales
     from .fragments import Fragment
     from .gemm import Plan
     from .gemm_staging import CudaPlan
+    from .gemm_tcgen05 import TensorMemoryPlan
 
+    AnyPlan: TypeAlias = Plan | CudaPlan | TensorMemoryPlan
     Scaled = TypeVar("Scaled", Plan, CudaPlan)
 
 __all__ = [
@@ -116,12 +118,12 @@ def checked_depth(found: Plan | CudaPlan, stage: int) -> None:
         )
 
 
-def suffix(found: Plan | CudaPlan) -> str:
+def suffix(found: AnyPlan) -> str:
     """What the names of kernels with these scales have."""
     return f"_scaled_{str(found.scales).replace(',', '_')}" if found.scales else ""
 
 
-def notes(found: Plan | CudaPlan) -> Iterator[str]:
+def notes(found: AnyPlan) -> Iterator[str]:
     """What the head of the source says."""
     if found.scales is None:
         return
@@ -150,8 +152,12 @@ def _held(found: Plan | CudaPlan, sums: Sums, side: int) -> Held:
     return Held(letter, sums.counts[side], index, f"{first} + {lane}", offsets, slots, shared, "MN"[side])
 
 
-def declarations(found: Plan | CudaPlan, sums: Sums) -> Iterator[str]:
-    """The totals, the scales of a block of k that a lane holds, and the functions that load and use them."""
+def declarations(found: Plan | CudaPlan, sums: Sums, k_range: tuple[str, str] = ("0", "K")) -> Iterator[str]:
+    """The totals, the scales of a block of k that a lane holds, and the functions that load and use them.
+
+    Args:
+        k_range: the first k of the tile, and the one behind its last, as C text.
+    """
     if found.scales is None:
         return
     hip = found.instruction.architecture.family.language == "hip"
@@ -167,12 +173,12 @@ def declarations(found: Plan | CudaPlan, sums: Sums) -> Iterator[str]:
             if len(side.offsets) > 1:
                 yield f"const unsigned char {side.letter}_{name}[] = {{{', '.join(map(str, values))}}};"
     yield f"const auto fetch_scales = [&](int block){inline} {{"
-    yield f"    if (block * {found.scales.depth} >= K) return;"
+    yield f"    if (block * {found.scales.depth} >= {k_range[1]}) return;"
     for side in sides:
         yield from (f"    {line}" for line in _loads(side))
     yield "};"
     yield from _adding(sums, sides, slots, hip, inline)
-    yield "fetch_scales(0);"
+    yield f"fetch_scales({k_range[0]}{f' / {found.scales.depth}' if k_range[0] != '0' else ''});"
 
 
 def _loads(side: Held) -> Iterator[str]:
@@ -241,12 +247,12 @@ def end_of_stage(found: Plan | CudaPlan, stage: int = 0) -> Iterator[str]:
     yield f"{condition}add_block(k / {depth} + 1);"
 
 
-def declared(found: Plan | CudaPlan) -> str:
+def declared(found: AnyPlan) -> str:
     """The parameters of kernels, behind D."""
     return "".join(f"const float *{name}, " for name in INPUTS) if found.scales else ""
 
 
-def passed(found: Plan | CudaPlan, starts: tuple[str, str] = ("", "")) -> str:
+def passed(found: AnyPlan, starts: tuple[str, str] = ("", "")) -> str:
     """The arguments of a tile for these parameters.
 
     Args:
@@ -257,17 +263,17 @@ def passed(found: Plan | CudaPlan, starts: tuple[str, str] = ("", "")) -> str:
     return "".join(name + (f" + {start}" if start else "") + ", " for name, start in zip(INPUTS, starts))
 
 
-def stride_declared(found: Plan | CudaPlan) -> str:
+def stride_declared(found: AnyPlan) -> str:
     """The last parameter of a tile: how many scales a row of A has, and of B."""
     return ", int scale_stride" if found.scales else ""
 
 
-def stride_passed(found: Plan | CudaPlan) -> str:
+def stride_passed(found: AnyPlan) -> str:
     """The argument for it, of all of K."""
     return f", {stride(found)}" if found.scales else ""
 
 
-def stride(found: Plan | CudaPlan) -> str:
+def stride(found: AnyPlan) -> str:
     """How many scales a row of A has, as C text."""
     assert found.scales is not None
     return blocks(found.scales.depth, "K")

@@ -13,25 +13,28 @@ from __future__ import annotations
 
 from ..base.errors import Error
 from .epilogue import finishing, output_format, parameters
-from .gemm_scales import blocks, declared, passed, stride_passed, suffix
+from .gemm_scales import INPUTS, blocks, declared, passed, stride_passed, suffix
 from .gemm_scales import notes as scale_notes
-from .source import memory_type
+from .source import indented, memory_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import TypeVar
+    from typing import TypeAlias, TypeVar
 
     from .epilogue import Epilogue
     from .gemm import Plan
     from .gemm_staging import CudaPlan
+    from .gemm_tcgen05 import TensorMemoryPlan
     from .staging import Side
 
-    Sliced = TypeVar("Sliced", Plan, CudaPlan)
+    Sliced = TypeVar("Sliced", Plan, CudaPlan, TensorMemoryPlan)
+    Sliceable: TypeAlias = Plan | CudaPlan | TensorMemoryPlan
 
 __all__ = [
-    "MOST_PARTS", "checked_slices", "is_sliced", "name_ending", "notes", "reduction", "sliced_kernel", "sliced_launch",
-    "tile_places", "tile_plan", "tile_rows",
+    "MOST_PARTS", "checked_slices", "is_sliced", "k_range", "mapped_launch", "mapped_notes", "mapped_parameters",
+    "mapped_places", "name_ending", "notes", "reduction", "sliced_kernel", "sliced_launch", "tile_places", "tile_plan",
+    "tile_rows",
 ]  # fmt: skip
 
 MOST_PARTS = 128
@@ -69,7 +72,7 @@ def checked_slices(found: Sliced, split: int | None, batch: int | None, groups: 
     return found._replace(split=split or 1, batches=batch, groups=groups)
 
 
-def _check_groups(found: Plan | CudaPlan, split: int | None, batch: int | None) -> None:
+def _check_groups(found: Sliceable, split: int | None, batch: int | None) -> None:
     """Refuse what groups do not go with."""
     if split is not None or batch is not None:
         raise Error("groups have a B each, and go neither with batch nor with split_k: leave these out")
@@ -79,7 +82,7 @@ def _check_groups(found: Plan | CudaPlan, split: int | None, batch: int | None) 
         raise Error(f"groups end at any row of A: its block_scales are for single rows, 1x{found.scales.depth}")
 
 
-def is_sliced(found: Plan | CudaPlan) -> bool:
+def is_sliced(found: Sliceable) -> bool:
     """Whether the kernels have parts of K, batches, or groups."""
     return found.split > 1 or bool(found.batches or found.groups)
 
@@ -98,36 +101,36 @@ def tile_plan(found: Sliced) -> Sliced:
     return found._replace(epilogue=_tile_epilogue(found))
 
 
-def _tile_epilogue(found: Plan | CudaPlan) -> Epilogue:
+def _tile_epilogue(found: Sliceable) -> Epilogue:
     return found.epilogue.of_parts if found.split > 1 else found.epilogue
 
 
-def name_ending(found: Plan | CudaPlan) -> str:
+def name_ending(found: Sliceable) -> str:
     """The end of a kernel's name: its epilogue, where the kernel does it itself, and its slices."""
     split = f"_split{found.split}" if found.split > 1 else found.epilogue.suffix
     return suffix(found) + split + "_batched" * bool(found.batches) + "_grouped" * bool(found.groups)
 
 
-def _language(found: Plan | CudaPlan) -> str:
+def _language(found: Sliceable) -> str:
     language: str = found.instruction.architecture.family.language
     return language
 
 
-def _number(found: Plan | CudaPlan, kind: str, name: str, register: str, axis: str) -> Iterator[str]:
+def _number(found: Sliceable, kind: str, name: str, register: str, axis: str, indent: str = "    ") -> Iterator[str]:
     """The lines that define a number of the workgroup or of the work-item (`BUILTINS`) along an axis."""
     if _language(found) == "hip":
-        yield f"    const {kind} {name} = __builtin_amdgcn_{register}_{axis}();"
+        yield f"{indent}const {kind} {name} = __builtin_amdgcn_{register}_{axis}();"
         return
-    yield f"    int {name};"
-    yield f'    asm("mov.u32 %0, %%{BUILTINS[register]}.{axis};" : "=r"({name}));'
+    yield f"{indent}int {name};"
+    yield f'{indent}asm("mov.u32 %0, %%{BUILTINS[register]}.{axis};" : "=r"({name}));'
 
 
-def _named(found: Plan | CudaPlan, name: str) -> str:
+def _named(found: Sliceable, name: str) -> str:
     """The line of a kernel's name behind its attributes, which have the type of the result in CUDA's sources."""
     return f"void {name}(" if _language(found) == "hip" else f"{name}("
 
 
-def notes(found: Plan | CudaPlan) -> Iterator[str]:
+def notes(found: Sliceable) -> Iterator[str]:
     """What the head of the source says."""
     yield from scale_notes(found)
     if found.batches:
@@ -140,8 +143,8 @@ def notes(found: Plan | CudaPlan) -> Iterator[str]:
         yield "// (M / BLOCK_M + groups) * (N / BLOCK_N, rounded up) is enough for groups of any sizes."
     if found.split > 1:
         batches = "batches x " * bool(found.batches)
-        yield f"// K is split into {found.split} parts, the second dimension of the grid. Each writes its sums to the"
-        yield f"// workspace `sums`, {batches}{found.split} x M x N, of which"
+        yield f"// K is split into {found.split} parts, the second dimension of the grid. Each writes its sums to a"
+        yield f"// workspace of {batches}{found.split} x M x N, of which"
         yield f"// {found.reduce_name} makes D, always in the same order."
 
 
@@ -150,16 +153,94 @@ def _elements(name: str, bits: int) -> str:
     return name if bits >= 8 else f"({name}) / {8 // bits}"
 
 
-def _batched(found: Plan | CudaPlan, side: Side) -> str:
+def _batched(found: Sliceable, side: Side) -> str:
     return f" + {_elements(f'batch * {side.name.lower()}_batch', side.bits)}" if found.batches else ""
 
 
-def _declared(found: Plan | CudaPlan, names: tuple[str, ...]) -> str:
+def k_range(found: Sliceable) -> tuple[str, str]:
+    """The first k of a workgroup and the one behind its last, in kernels that take tensor maps."""
+    return ("k_begin", "k_end") if found.split > 1 else ("0", "K")
+
+
+def mapped_notes(found: Sliceable) -> Iterator[str]:
+    """What the head of a source says whose kernel takes tensor maps."""
+    if found.batches:
+        yield "// The maps of A and B have batches as their third dimension, boxes one of them; those of D are d_batch"
+        yield "// elements apart, aligned as ldd is. The third dimension of the grid is their number."
+    yield from notes(found._replace(batches=None))
+
+
+def mapped_parameters(found: Sliceable, inputs: str = "") -> str:
+    """The parameters behind the tensor maps.
+
+    Args:
+        inputs: those behind D.
+    """
+    sizes, more = f"{inputs}int M, int N, int K", parameters(found.instruction, found.epilogue).declared
+    if found.split > 1:
+        return f"{_output(found)} *workspace, {sizes}"
+    c = ("c",) if found.epilogue.beta else ()
+    return f"{_output(found)} *D, {sizes}, int ldd{more}{_declared(found, ('d', *c))}"
+
+
+def mapped_places(found: Sliceable) -> Iterator[str]:
+    """Which k and which D are a workgroup's, in kernels that take tensor maps."""
+    if not is_sliced(found):
+        return
+    if found.batches:
+        yield from _number(found, "int", "batch", "workgroup_id", "z", "")
+        for name, extent, each in zip(INPUTS, "MN", found.scales or ()):
+            yield f"{name} += {_batch_of_scales(found, extent, each)};"
+    if found.split == 1:
+        yield "D += batch * d_batch;"
+        yield from ["C += batch * c_batch;"] * found.epilogue.beta
+        return
+    yield from _part_lines(found)
+    yield "const int k_begin = first, k_end = K - first < depth ? K : first + depth, ldd = N;"
+    place = f"({'batch * SPLIT + ' * bool(found.batches)}part) * (long long)M * N"
+    yield f"{_output(found)} *const D = workspace + {place};"
+
+
+def _part_lines(found: Sliceable) -> Iterator[str]:
+    """The first k of a part, and how many it has."""
+    yield from _number(found, "int", "part", "workgroup_id", "y", "")
+    yield f"enum {{ SPLIT = {found.split} }};"
+    unit = found.scales.depth if found.scales else "BLOCK_K"
+    yield f"const int stages = (K + {unit} - 1) / {unit};"
+    yield f"const int depth = (stages + SPLIT - 1) / SPLIT * {unit};  // of a part"
+    yield "const int first = part * (long long)depth < K ? part * depth : K;"
+
+
+def mapped_launch(
+    found: Sliceable, sizes: tuple[int, int, int], blocks: int, threads: int, shared: int
+) -> Iterator[str]:
+    """The lines that launch kernels that take tensor maps.
+
+    Args:
+        blocks: of a part of K and of a batch. shared: the bytes of dynamic shared memory.
+    """
+    m, n, k = sizes
+    more = parameters(found.instruction, found.epilogue).passed
+    apart = "".join(f", {m * n}" for _ in ("d", *["c"] * found.epilogue.beta)) if found.batches else ""
+    names = "".join(f", {name}_batch" for name in ("d", *["c"] * found.epilogue.beta)) if found.batches else ""
+    scales = passed(found)
+    yield f"// cudaFuncSetAttribute({found.name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {shared});"
+    grid = f"dim3({blocks}, {found.split}, {found.batches or 1})"
+    yield f"// {found.name}<<<{grid}, {threads}, {shared}, stream>>>("
+    if found.split > 1:
+        yield f"//     A_map, B_map, sums, {scales}{m}, {n}, {k});  // the maps, the workspace, {scales}M, N, K"
+        yield from _reduce_launch(found, m, n, more, apart)
+        return
+    yield f"//     A_map, B_map, D, {scales}{m}, {n}, {k}, {n}{more}{apart});"
+    yield f"//     the maps, D, {scales}M, N, K, ldd{more}{names}"
+
+
+def _declared(found: Sliceable, names: tuple[str, ...]) -> str:
     """The parameters of batches behind all others."""
     return ",\n    " + ", ".join(f"long long {name}_batch" for name in names) if found.batches else ""
 
 
-def sliced_kernel(found: Plan | CudaPlan, name: str, aligned: str) -> Iterator[str]:
+def sliced_kernel(found: Sliceable, name: str, aligned: str) -> Iterator[str]:
     """The parameters and the body of a kernel behind its attributes."""
     elements = ("a_element", "b_element") if _language(found) == "hip" else (found.a.element, found.b.element)
     given = ", ".join([f"const {kind} *__restrict__ {side}" for kind, side in zip(elements, "AB")])
@@ -185,12 +266,7 @@ def sliced_kernel(found: Plan | CudaPlan, name: str, aligned: str) -> Iterator[s
     yield f"    {given}, {output} *__restrict__ sums,"
     yield f"    {declared(found)}int M, int N, int K, int lda, int ldb{_declared(found, ('a', 'b'))}) {{"
     yield from _batch(found)
-    yield from _number(found, "int", "part", "workgroup_id", "y")
-    yield f"    enum {{ SPLIT = {found.split} }};"
-    unit = found.scales.depth if found.scales else "BLOCK_K"
-    yield f"    const int stages = (K + {unit} - 1) / {unit};"
-    yield f"    const int depth = (stages + SPLIT - 1) / SPLIT * {unit};  // of a part"
-    yield "    const int first = part * (long long)depth < K ? part * depth : K;"
+    yield from indented(_part_lines(found))
     starts = []
     for side in (found.a, found.b):
         start = "(long long)first" + ("" if side.along_k else f" * ld{side.name.lower()}")
@@ -202,24 +278,29 @@ def sliced_kernel(found: Plan | CudaPlan, name: str, aligned: str) -> Iterator[s
     yield "}"
 
 
-def _scales(found: Plan | CudaPlan) -> str:
+def _batch_of_scales(found: Sliceable, extent: str, each: int) -> str:
+    """The first scale of a batch."""
+    assert found.scales is not None
+    return f"(long long)batch * ({blocks(each, extent)}) * ({blocks(found.scales.depth, 'K')})"
+
+
+def _scales(found: Sliceable) -> str:
     """The scales of a batch and of a part of K: those of batches lie one behind the other."""
     if found.scales is None:
         return ""
     part = [f"first / {found.scales.depth}"] * (found.split > 1)
     starts = []
     for extent, each in zip("MN", found.scales):
-        whole = f"batch * ({blocks(each, extent)}) * ({blocks(found.scales.depth, 'K')})"
-        starts.append(" + ".join([*[whole] * bool(found.batches), *part]))
+        starts.append(" + ".join([*[_batch_of_scales(found, extent, each)] * bool(found.batches), *part]))
     return passed(found, (starts[0], starts[1]))
 
 
-def tile_places(found: Plan | CudaPlan) -> str:
+def tile_places(found: Sliceable) -> str:
     """The last parameters of a tile that does not find its place by itself."""
     return ", int tile_m, int tile_n" if found.groups else ""
 
 
-def _grouped_kernel(found: Plan | CudaPlan, name: str, aligned: str, matrices: str) -> Iterator[str]:
+def _grouped_kernel(found: Sliceable, name: str, aligned: str, matrices: str) -> Iterator[str]:
     """A kernel in which a workgroup looks for the group of its tile."""
     more = parameters(found.instruction, found.epilogue)
     yield _named(found, name)
@@ -260,12 +341,12 @@ def _in_group(passed: str, epilogue: Epilogue) -> str:
     return "".join(f", {name} + {starts[name]}" if name in starts else f", {name}" for name in names)
 
 
-def _batch(found: Plan | CudaPlan) -> Iterator[str]:
+def _batch(found: Sliceable) -> Iterator[str]:
     if found.batches:
         yield from _number(found, "long long", "batch", "workgroup_id", "z")
 
 
-def _output(found: Plan | CudaPlan) -> str:
+def _output(found: Sliceable) -> str:
     """The type of what a tile stores: D's elements, or sums; HIP's sources have a name for it."""
     if _language(found) == "hip":
         return "output"
@@ -273,7 +354,7 @@ def _output(found: Plan | CudaPlan) -> str:
     return memory_type(output_format(inst, _tile_epilogue(found)).name, "cuda")
 
 
-def reduction(found: Plan | CudaPlan) -> Iterator[str]:
+def reduction(found: Sliceable) -> Iterator[str]:
     """The kernel that adds the parts of K; nothing where K is whole."""
     if found.split == 1:
         return
@@ -307,9 +388,7 @@ def reduction(found: Plan | CudaPlan) -> Iterator[str]:
     yield ""
 
 
-def sliced_launch(
-    found: Plan | CudaPlan, sizes: tuple[int, int, int], name: str, leads: tuple[int, int]
-) -> Iterator[str]:
+def sliced_launch(found: Sliceable, sizes: tuple[int, int, int], name: str, leads: tuple[int, int]) -> Iterator[str]:
     """The lines that launch the kernels."""
     m, n, k = sizes
     lda, ldb = leads
@@ -335,12 +414,16 @@ def sliced_launch(
         return
     given = f"A, B, sums, {scales}"
     yield f"//     {given}{m}, {n}, {k}, {lda}, {ldb}{strides('ab')});  // {given}M, N, K, lda, ldb"
-    blocks = -(-m * n // REDUCING)
-    yield _launched(found, found.reduce_name, f"dim3({blocks}, 1, {batches})", REDUCING)
-    yield f"//     sums, D, {m}, {n}, {n}{more}{strides('dc')});  // sums, D, M, N, ldd"
+    yield from _reduce_launch(found, m, n, more, strides("dc"))
 
 
-def _launched(found: Plan | CudaPlan, name: str, grid: str, threads: int) -> str:
+def _reduce_launch(found: Sliceable, m: int, n: int, more: str, apart: str) -> Iterator[str]:
+    grid = f"dim3({-(-m * n // REDUCING)}, 1, {found.batches or 1})"
+    yield _launched(found, found.reduce_name, grid, REDUCING)
+    yield f"//     sums, D, {m}, {n}, {n}{more}{apart});  // sums, D, M, N, ldd"
+
+
+def _launched(found: Sliceable, name: str, grid: str, threads: int) -> str:
     if _language(found) == "hip":
         return f"// hipLaunchKernelGGL({name}, {grid}, dim3({threads}), 0, stream,"
     return f"// {name}<<<{grid}, {threads}, 0, stream>>>("

@@ -22,6 +22,17 @@ from ..base.records import TupleRecord
 from ..families.descriptors import INPUT_CODES, SWIZZLES, instruction_descriptor
 from ..families.tensor_memory import COLUMNS, SCALE_BLOCKS, SCALE_BYTES, SCALE_ROWS, d_letter
 from .epilogue import NO_EPILOGUE, finishing, output_format, parameters
+from .gemm_slices import (
+    is_sliced,
+    k_range,
+    mapped_launch,
+    mapped_notes,
+    mapped_parameters,
+    mapped_places,
+    name_ending,
+    reduction,
+    tile_plan,
+)
 from .gemm_staging import block_order, ended, output_of
 from .ptx import HEADER, SHARED_ADDRESS, braced, operand_texts, operands
 from .source import IN_BYTES, indented, kernel_name
@@ -29,11 +40,11 @@ from .staging import Side
 from .tensor_copies import (
     ALIGNMENT,
     ARRIVE,
-    COPY_BOX,
     MBARRIERS,
     SHARED_BYTES,
     TENSOR_MAP,
     VECTOR,
+    copy_box,
     copy_lines,
     map_comments,
     multiple,
@@ -74,6 +85,10 @@ class TensorMemoryPlan(TupleRecord):
     stages: int
     accumulators: int
     epilogue: Epilogue = NO_EPILOGUE
+    split: int = 1  # the parts of K, and how many products the launch line has: see `gemm_slices`
+    batches: int | None = None
+    scales: None = None  # along K, and groups: those of sums in registers
+    groups: int | None = None
 
     @property
     def group(self) -> int:
@@ -143,7 +158,12 @@ class TensorMemoryPlan(TupleRecord):
         """The name of the kernel."""
         inst, types = self.instruction, self.instruction.types
         shape = f"m{inst.m}n{inst.n}k{inst.k}_{types['D']}_{types['A']}_{types['B']}"
-        return f"gemm_{kernel_name(inst)}_{shape}{self.epilogue.suffix}"
+        return f"gemm_{kernel_name(inst)}_{shape}{name_ending(self)}"
+
+    @property
+    def reduce_name(self) -> str:
+        """The name of the kernel that adds the parts of K."""
+        return f"{self.name}_reduce"
 
     def blocks(self, m: int, n: int) -> int:
         """The blocks of a launch that has one for each tile; a smaller multiple of the group does as well."""
@@ -366,13 +386,13 @@ def source(found: TensorMemoryPlan, sizes: tuple[int, int, int]) -> str:
     Args:
         sizes: M, N and K of the launch line that is shown.
     """
-    given = COPY_BOX
+    each, given = tile_plan(found), copy_box(bool(found.batches))
     if found.group == 2:
-        given = COPY_BOX.replace("complete_tx::bytes ", "complete_tx::bytes.cta_group::2 ")
+        given = given.replace("complete_tx::bytes ", "complete_tx::bytes.cta_group::2 ")
     lines = [*_head(found), *_constants(found), f"{TENSOR_MAP}\n{MBARRIERS}\n{given}\n{FUNCTIONS}"]
     lines.append(PAIR if found.group == 2 else ARRIVE)
-    lines += [*_products(found), *_loading(found), *block_order(), *finishing(found.instruction, found.epilogue)]
-    return "\n".join([*lines, *_kernel(found), *_launch(found, sizes), ""])
+    lines += [*_products(found), *_loading(found), *block_order(), *finishing(found.instruction, each.epilogue)]
+    return "\n".join([*lines, *_kernel(each), *reduction(found), *_launch(found, sizes), ""])
 
 
 def _head(found: TensorMemoryPlan) -> Iterator[str]:
@@ -385,6 +405,7 @@ def _head(found: TensorMemoryPlan) -> Iterator[str]:
     if found.a.bits == 8 and any(inst.format(name).bits < 8 for name in "AB"):
         yield f"// {IN_BYTES}"
     yield from map_comments((found.a, found.b))
+    yield from mapped_notes(found)
     if inst.scaled:
         boxes = " and ".join(" x ".join(map(str, found.scale_box(name))) for name in "AB")
         blocks = f"mmacalc.pack_scales(scales, {found.a.depth // inst.block_size})"
@@ -442,15 +463,15 @@ def _descriptor(found: TensorMemoryPlan, scale: int) -> int:
 
 
 def _kernel(found: TensorMemoryPlan) -> Iterator[str]:
-    more = parameters(found.instruction, found.epilogue).declared
     pair = "__cluster_dims__(2, 1, 1) " if found.group == 2 else ""
     yield f'extern "C" __global__ void {pair}__launch_bounds__(THREADS)'
     yield f"{found.name}("
     yield "    const __grid_constant__ tensor_map A, const __grid_constant__ tensor_map B,"
     if found.instruction.scaled:
         yield "    const __grid_constant__ tensor_map A_scales, const __grid_constant__ tensor_map B_scales,"
-    yield f"    {output_of(found)} *D, int M, int N, int K, int ldd{more}) {{"
-    yield from indented((*_prologue(found), *_copying(found), *_multiplying(found), *_storing(found), *_end(found)))
+    yield f"    {mapped_parameters(found)}) {{"
+    yield from indented((*mapped_places(found), *_prologue(found), *_copying(found), *_multiplying(found)))
+    yield from indented((*_storing(found), *_end(found)))
     yield "}"
     yield ""
 
@@ -522,7 +543,7 @@ def _copying(found: TensorMemoryPlan) -> Iterator[str]:
     yield from (f"    {line}" for line in lines)
     more = {"A": f" + rank * {found.a.extent}" * pair, "B": f" + rank * {found.b.extent}" * pair}
     yield f"        const int first_m = tile_m * BLOCK_M{more['A']}, first_n = tile_n * BLOCK_N{more['B']};"
-    yield "        for (int k = 0; k < K; k += BLOCK_K) {"
+    yield _stages(found)
     yield "            if (round) wait(empty_at + 8 * stage, (round - 1) % 2);"
     if pair:
         yield "            const unsigned int barrier = in_block(full_at + 8 * stage, 0);  // of the first block"
@@ -531,7 +552,8 @@ def _copying(found: TensorMemoryPlan) -> Iterator[str]:
         yield "            const unsigned int barrier = full_at + 8 * stage;"
         yield "            arrive_and_expect(barrier, STAGE_BYTES);"
     for each, first in ((found.a, "first_m"), (found.b, "first_n")):
-        yield from (f"            {line}" for line in copy_lines(each, first))
+        batch = "batch" if found.batches else ""
+        yield from (f"            {line}" for line in copy_lines(each, first, batch))
     if inst.scaled:
         step = found.scale_tiles * SCALE_BYTES // 8
         at = f"k / BLOCK_K * {step}"
@@ -546,6 +568,12 @@ def _copying(found: TensorMemoryPlan) -> Iterator[str]:
     yield "}"
 
 
+def _stages(found: TensorMemoryPlan) -> str:
+    """The loop over the stages of a tile."""
+    first, end = k_range(found)
+    return f"        for (int k = {first}; k < {end}; k += BLOCK_K) {{"
+
+
 def _multiplying(found: TensorMemoryPlan) -> Iterator[str]:
     leader = " && rank == 0" if found.group == 2 else ""
     yield f"if (warp == MULTIPLYING{leader} && elected()) {{"
@@ -555,7 +583,7 @@ def _multiplying(found: TensorMemoryPlan) -> Iterator[str]:
     yield "        const int sum = turn % SUMS;"
     yield "        if (turn >= SUMS) wait(stored_at + 8 * sum, (turn / SUMS - 1) % 2);"
     yield '        asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");'
-    yield "        for (int k = 0; k < K; k += BLOCK_K) {"
+    yield _stages(found)
     yield "            wait(full_at + 8 * stage, round % 2);"
     yield '            asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");'
     for each in (found.a, found.b):
@@ -607,7 +635,7 @@ def _product(found: TensorMemoryPlan, step: int) -> str:
         word = f"{_descriptor(found, first % SCALE_BLOCKS):#x}"
         columns = first // SCALE_BLOCKS * 4
         more = f", a_scaling{_more(columns)}, b_scaling{_more(columns * (inst.n // SCALE_ROWS))}"
-    add = "true" if step else "k > 0"
+    add = "true" if step else f"k > {k_range(found)[0]}"
     return f"multiply(sums + sum * SUM_COLUMNS, a_start{a}, b_start{b}, {word}{more}, {add});"
 
 
@@ -654,8 +682,9 @@ def _columns(found: TensorMemoryPlan) -> Iterator[str]:
     sums = {"f32": "part.each[n + e]", "i32": "(int)part.word[n + e]"}
     element = sums.get(found.instruction.format("D").name, "(unsigned short)part.word[n + e]")
     yield f"for (int first = 0; first < {found.lane_columns}; first += {count}) {{"
-    yield f"    union {{ unsigned int word[{count}]; float each[{count}]; }} part;"
-    yield "    load_columns(part.word, sums + sum * SUM_COLUMNS + lanes + first);"
+    yield f"    union {{ unsigned int word[{count}]; float each[{count}]; }} part{' = {}' * (found.split > 1)};"
+    some = "if (k_begin < k_end) " * (found.split > 1)  # parts behind K have no sums
+    yield f"    {some}load_columns(part.word, sums + sum * SUM_COLUMNS + lanes + first);"
     yield "    if (row >= M) continue;"
     yield "#pragma unroll"
     yield f"    for (int n = 0; n < {count}; n += {stored}) {{"
@@ -720,6 +749,9 @@ def _launch(found: TensorMemoryPlan, sizes: tuple[int, int, int]) -> Iterator[st
             yield f"// ld{each.name.lower()} is {padded}, not {ld}: rows of memory begin at multiples of 16 bytes."
     pairs = ", in pairs" if found.group == 2 else ""
     yield f"// Fewer blocks do as well{pairs}: one for each multiprocessor, which then goes on from tile to tile."
+    if is_sliced(found):
+        yield from mapped_launch(found, sizes, blocks, found.threads, found.shared)
+        return
     yield f"// cudaFuncSetAttribute({found.name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {found.shared});"
     yield f"// {found.name}<<<{blocks}, {found.threads}, {found.shared}>>>("
     yield f"//     A_map, B_map, {scales}D, {m}, {n}, {k}, {n}{more});  // the maps, D, M, N, K, ldd{more}"

@@ -17,23 +17,33 @@ from ..base.errors import Error
 from ..base.records import TupleRecord
 from ..families.shared_memory import SWIZZLES
 from . import gemm_wgmma
-from .epilogue import NO_EPILOGUE, finishing, parameters
+from .epilogue import finishing, parameters
 from .fragments import fragment
 from .gemm_scales import checked_depth, declarations, declared, end_of_stage, function, passed
 from .gemm_scales import stride as scale_stride
-from .gemm_slices import notes
-from .gemm_staging import CudaPlan, accumulator, block_order, kernels, output_of
+from .gemm_slices import (
+    is_sliced,
+    k_range,
+    mapped_launch,
+    mapped_notes,
+    mapped_parameters,
+    mapped_places,
+    reduction,
+    sliced_launch,
+    tile_plan,
+)
+from .gemm_staging import CudaPlan, accumulator, block_order, kernels
 from .ptx import DESCRIPTOR, HEADER, SHARED_ADDRESS
 from .source import indented
 from .staging import Side
 from .tensor_copies import (
     ALIGNMENT,
     ARRIVE,
-    COPY_BOX,
     MBARRIERS,
     ROW_BYTES,
     SHARED_BYTES,
     TENSOR_MAP,
+    copy_box,
     copy_lines,
     map_comments,
     multiple,
@@ -71,11 +81,15 @@ class TmaPlan(TupleRecord):
     b: Side
     stages: int
     other: CudaPlan
-    epilogue: Epilogue = NO_EPILOGUE
+
+    @property
+    def epilogue(self) -> Epilogue:
+        """What is done with the sums, by both kernels."""
+        return self.other.epilogue
 
     def with_epilogue(self, epilogue: Epilogue) -> TmaPlan:
         """The plan with an epilogue, of both kernels."""
-        return self._replace(epilogue=epilogue, other=self.other._replace(epilogue=epilogue))
+        return self._replace(other=self.other._replace(epilogue=epilogue))
 
     @property
     def threads(self) -> int:
@@ -145,10 +159,12 @@ def source(found: TmaPlan, sizes: tuple[int, int, int]) -> str:
     Args:
         sizes: M, N and K of the launch line that is shown.
     """
+    each = found._replace(other=tile_plan(found.other))
     lines = [*_head(found), *_constants(found)]
-    lines += [f"{TENSOR_MAP}\n{MBARRIERS}\n{ARRIVE}\n{COPY_BOX}\n{DESCRIPTOR_AT}", *block_order()]
-    lines += [*function(found.other), *finishing(found.instruction, found.other.epilogue)]
-    lines += [*_kernel(found), *_other(found)]
+    copies = copy_box(bool(found.other.batches))
+    lines += [f"{TENSOR_MAP}\n{MBARRIERS}\n{ARRIVE}\n{copies}\n{DESCRIPTOR_AT}", *block_order()]
+    lines += [*function(found.other), *finishing(found.instruction, each.epilogue)]
+    lines += [*_kernel(each), *_other(each, found), *reduction(found.other)]
     return "\n".join([*lines, *_launch(found, sizes), ""])
 
 
@@ -159,7 +175,7 @@ def _head(found: TmaPlan) -> Iterator[str]:
     yield f"// {found.name} takes tensor maps of A and B: lda and"
     yield f"// ldb multiples of {128 // found.a.bits} elements, N and ldd even; {found.name}_any takes all others."
     yield from map_comments((found.a, found.b))
-    yield from notes(found.other)
+    yield from mapped_notes(found.other)
     yield HEADER.replace("#endif\n", "#define __grid_constant__ __attribute__((grid_constant))\n#endif\n", 1)
     yield SHARED_ADDRESS.rstrip()
     yield ""
@@ -175,12 +191,11 @@ def _constants(found: TmaPlan) -> Iterator[str]:
 
 
 def _kernel(found: TmaPlan) -> Iterator[str]:
-    more = parameters(found.instruction, found.epilogue).declared
     yield 'extern "C" __global__ void __launch_bounds__(THREADS)'
     yield f"{found.name}("
     yield "    const __grid_constant__ tensor_map A, const __grid_constant__ tensor_map B,"
-    yield f"    {output_of(found.other)} *D, {declared(found.other)}int M, int N, int K, int ldd{more}) {{"
-    yield from indented(_prologue())
+    yield f"    {mapped_parameters(found.other, declared(found.other))}) {{"
+    yield from indented((*mapped_places(found.other), *_prologue()))
     yield from indented(_producer(found))
     yield from indented(_consumer(found))
     yield "}"
@@ -215,17 +230,24 @@ def _producer(found: TmaPlan) -> Iterator[str]:
     yield "    // The producer: one thread copies, stage after stage; registers go to the others."
     yield f'    asm volatile("setmaxnreg.dec.sync.aligned.u32 {PRODUCER_REGISTERS};");'
     yield "    if (thread % WARPGROUP) return;"
-    yield "    for (int k = 0, stage = 0, round = 0; k < K; k += BLOCK_K) {"
+    yield _stages(found, "    ")
     yield "        if (round) wait(empty_at + 8 * stage, (round - 1) % 2);"
     yield "        const unsigned int barrier = full_at + 8 * stage;"
     yield "        arrive_and_expect(barrier, A_BYTES + B_BYTES);"
     for each, first in ((found.a, "first_m"), (found.b, "first_n")):
-        yield from (f"        {line}" for line in copy_lines(each, first))
+        batch = "batch" if found.other.batches else ""
+        yield from (f"        {line}" for line in copy_lines(each, first, batch))
     yield "        if (++stage == STAGES) stage = 0, ++round;"
     yield "    }"
     yield "    return;"
     yield "}"
     yield ""
+
+
+def _stages(found: TmaPlan, indent: str = "") -> str:
+    """The loop over the stages of a block."""
+    first, end = k_range(found.other)
+    return f"{indent}for (int k = {first}, stage = 0, round = 0; k < {end}; k += BLOCK_K) {{"
 
 
 def _consumer(found: TmaPlan) -> Iterator[str]:
@@ -238,8 +260,8 @@ def _consumer(found: TmaPlan) -> Iterator[str]:
     yield f"{accumulator(inst)} sum[TILES] = {{}};"
     if found.other.scales:
         yield f"const int scale_stride = {scale_stride(found.other)};"
-    yield from declarations(found.other, gemm_wgmma.sums_of(found.other, FIRST_ROW))
-    yield "for (int k = 0, stage = 0, round = 0; k < K; k += BLOCK_K) {"
+    yield from declarations(found.other, gemm_wgmma.sums_of(found.other, FIRST_ROW), k_range(found.other))
+    yield _stages(found)
     yield "    wait(full_at + 8 * stage, round % 2);"
     tiles = _tile_bytes(found)
     yield f"    const unsigned int a_at = a_stages + stage * A_BYTES + warpgroup * {found.tiles * tiles};"
@@ -272,13 +294,13 @@ def _offset(found: TmaPlan, given: Side, tile: int, step: int) -> int:
     return tile * _tile_bytes(found) + step * step_bytes(given, found.instruction.k)
 
 
-def _other(found: TmaPlan) -> Iterator[str]:
-    """The kernel for matrices that are not aligned."""
+def _other(tile: TmaPlan, found: TmaPlan) -> Iterator[str]:
+    """The kernel for matrices that are not aligned, around its tile."""
     yield "// For matrices that are not aligned: one warpgroup, which copies element by element."
     yield "namespace any_alignment {"
     yield ""
     yield DESCRIPTOR
-    yield from gemm_wgmma.body(found.other)
+    yield from gemm_wgmma.body(tile.other)
     yield from kernels(found.other, ("false",))
     yield "}  // namespace any_alignment"
     yield ""
@@ -288,7 +310,14 @@ def _launch(found: TmaPlan, sizes: tuple[int, int, int]) -> Iterator[str]:
     m, n, k = sizes
     lda, ldb = k if found.a.along_k else m, k if found.b.along_k else n
     more, scales = parameters(found.instruction, found.epilogue).passed, passed(found.other)
-    if found.aligned(lda, ldb, n, n):
+    aligned = found.aligned(lda, ldb, n, n)
+    if is_sliced(found.other) and not aligned:
+        yield from sliced_launch(found.other, sizes, f"{found.name}_any", (lda, ldb))
+        return
+    if is_sliced(found.other):
+        yield from mapped_launch(found.other, sizes, found.blocks(m, n), found.threads, found.shared)
+        return
+    if aligned:
         yield f"// cudaFuncSetAttribute({found.name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {found.shared});"
         yield f"// {found.name}<<<{found.blocks(m, n)}, {found.threads}, {found.shared}>>>("
         yield f"//     A_map, B_map, D, {scales}{m}, {n}, {k}, {n}{more});  // the maps, D, {scales}M, N, K, ldd{more}"

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALIGNMENT", "ARRIVE", "BEGIN_BARRIER", "COPY_BOX", "MBARRIERS", "ROW_BYTES", "SHARED_BYTES", "TENSOR_MAP",
-    "VECTOR", "WAIT_FOR_BARRIER", "box", "copies", "copy_lines", "map_comments", "multiple", "offsets", "side",
-    "step_bytes", "swizzle_name",
+    "VECTOR", "WAIT_FOR_BARRIER", "box", "copies", "copy_box", "copy_lines", "map_comments", "multiple", "offsets",
+    "side", "step_bytes", "swizzle_name",
 ]  # fmt: skip
 
 ROW_BYTES = 128  # of k in a stage: the widest swizzle
@@ -77,6 +77,21 @@ static __device__ void copy_box(unsigned int to, const tensor_map *map, int x, i
 """
 
 
+def copy_box(batched: bool) -> str:
+    """The function that copies a box of a matrix, or of one of a batch of matrices."""
+    if not batched:
+        return COPY_BOX
+    changes = (
+        ("y rows.", "y rows, z matrices."), ("int x, int y, ", "int x, int y, int z, "), (".2d.", ".3d."),
+        ("{%2, %3}], [%4]", "{%2, %3, %4}], [%5]"), ('"r"(y), ', '"r"(y), "r"(z), '),
+    )  # fmt: skip
+    found = COPY_BOX
+    for old, new in changes:
+        assert found.count(old) == 1
+        found = found.replace(old, new)
+    return found
+
+
 def side(inst: Instruction, name: str, extent: int, along_k: bool, bits: int = 0) -> Side:
     """A or B in a stage of 128 bytes of k.
 
@@ -123,23 +138,24 @@ def map_comments(sides: tuple[Side, ...]) -> Iterator[str]:
         yield f"// Map of {given.name}: rows as memory has them; box {rows} rows of {columns} {of}, swizzle {mode}."
 
 
-def copy_lines(given: Side, first: str) -> Iterator[str]:
+def copy_lines(given: Side, first: str, matrix: str = "") -> Iterator[str]:
     """The tensor copies of a side into the stage `stage`, for the k from `k` on, completed by `barrier`.
 
     Args:
-        first: the first row of A, or column of B, as C text.
+        first: the first row of A, or column of B, as C text. matrix: the number of the matrix in a batch, "" for none.
     """
+    barrier = f"{matrix}, barrier" if matrix else "barrier"
     letter, count = given.name.lower(), copies(given)
     to = f"{letter}_stages + stage * {given.name}_BYTES"
     if given.rows_of_k:
         assert count == 1
         at = "k" if given.bits >= 8 else f"k / {8 // given.bits}"
-        yield f"copy_box({to}, &{given.name}, {at}, {first}, barrier);"
+        yield f"copy_box({to}, &{given.name}, {at}, {first}, {barrier});"
         return
     columns = box(given)[1]
     each = given.tile.bytes // count
     yield f"for (int panel = 0; panel < {count}; ++panel)  // {columns} neighbours in memory, of all k"
-    yield f"    copy_box({to} + panel * {each}, &{given.name}, {first} + panel * {columns}, k, barrier);"
+    yield f"    copy_box({to} + panel * {each}, &{given.name}, {first} + panel * {columns}, k, {barrier});"
 
 
 def offsets(given: Side) -> tuple[int, int]:
