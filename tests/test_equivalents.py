@@ -186,7 +186,7 @@ def test_words_the_option_and_python_give_one_answer():
         (["gfx1100", "like", "mma.m8n8k4.f64.f64.f64.f64"], "RDNA3 has nothing like"),
         (["MI300X", "like", "sm_80", "mma.f32.f16.f16.f32"], "may be"),
         (["MI301X", "like", MMA], "unknown architecture"),
-        (["MI300X", "fp8", "like", MMA], "before like stands an architecture alone, such as mi300x; got 'MI300X fp8'"),
+        (["MI300X", "fp8", "like", MMA], "like takes only an architecture before it, such as mi300x; got 'MI300X fp8'"),
         (["MI300X", "--like", MMA, "like", "v_mfma_f32_16x16x16_f16"], "was given twice"),
     ],
 )

@@ -212,7 +212,7 @@ def test_the_command_line_runs_lists_and_refuses(tmp_path, monkeypatch):
         (["right.ptx", "softmax", *line[1:]], "unknown kernel 'softmax'"),
         (["right.ptx", *line[:-1]], "takes 3 arguments"),
         (["right.ptx", *line, "--limit", "5"], "at its limit"),
-        (["right.ptx", *line, "--trace"], "--trace is of AMD kernels"),
+        (["right.ptx", *line, "--trace"], "--trace is for AMD kernels"),
         (["right.ptx", *line, "--cluster", "3"], "is not a multiple of the cluster"),
         (["other.ptx", *line], "ex3.approx.ftz.f32 is not covered"),
     ):

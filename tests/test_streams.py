@@ -106,7 +106,7 @@ def test_every_line_of_a_batch_is_answered_with_the_same_keys(tmp_path):
     assert found[0]["answer"]["locations"][0]["lane"] == 35
     assert found[1]["answer"]["query"] == "version"
     assert found[2]["answer"] is None
-    assert "`mmacalc batch`, so none of them can read it" in found[4]["stderr"]
+    assert "already used for the lines of `mmacalc batch`" in found[4]["stderr"]
     assert "longer than 1048576 bytes" in found[6]["stderr"]
     assert found[7]["stdout"] == ANSWER
 

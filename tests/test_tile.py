@@ -249,7 +249,7 @@ def test_an_arrangement_may_be_any_layout_of_waves_and_instructions():
         ({"waves": "2x2"}, "waves is up to three whole numbers"),
         ({"repeat": (3,), "adjacent": (2,)}, "adjacent divides repeat; got 2 of 3 along m"),
         ({"wave_order": "mm"}, "wave_order is m, n and k, the fastest first"),
-        ({"permutation": {"n": "(4,2):(1,8)"}}, "the permutation of n is none"),
+        ({"permutation": {"n": "(4,2):(1,8)"}}, "the permutation of n cannot be used"),
         ({"permutation": {"n": "64:1"}}, "has 64 elements, which do not divide the tile's 32"),
         ({"permutation": {"x": "64:1"}}, "permutation has a layout for each of m, n or k"),
     ],

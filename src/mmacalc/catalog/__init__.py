@@ -5,7 +5,7 @@ Every other Python file of this folder is data: literals only, assigned to these
     ARCHITECTURES     a tuple of dictionaries: the fields of `mmacalc.model.Architecture`
     INSTRUCTIONS      a tuple of lines (below)
     COMMON            fields that all records of ARCHITECTURES share; may be left out
-    ALIASES           other spellings of mnemonics, with the name of the line, beside those of gfx908 and gfx90a,
+    ALIASES           other spellings of mnemonics, with the name of the line, besides those of gfx908 and gfx90a,
                       which follow from the names (`grammar.older_spellings`); may be left out
     TRANSPOSE_LOADS   lines of `mmacalc.memory_access.transpose_loads.TransposeLoad` without the architecture, the last
                       fields as a dictionary, in which `on` names the only architectures with the load; may be left out

@@ -17,7 +17,7 @@ by them, and they suffice on B0, where LLVM after 22 asks for fewer.
 Source: LLVM 22.1.8 (names, opcodes, register counts, formats); AMD's CDNA5 ISA and machine-readable ISA (layouts);
 of the SWMMAC layouts AMD's hip-fpsan (include/fpsan/amdgcn_swmmac_gfx1250.hpp, pinned on gfx1250), with which AMD's
 emulator rocjitsu agrees (rocm-systems pull request 10521) and the ISA does not: docs/isa-errata.md.
-No source says how many cycles run VALU instructions beside; LLVM's wait states after a WMMA show that some do.
+No source says how many cycles run VALU instructions alongside; LLVM's wait states after a WMMA show that some do.
 LLVM 24's encodings differ (block scales, NEG of A and B): they are the default, `--llvm 22` asks for the older.
 """
 

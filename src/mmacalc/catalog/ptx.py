@@ -267,7 +267,7 @@ INSTRUCTIONS = (
     ("wmma.store.d.sync.aligned.{row,col}.m8n8k4.shared.f64", "7.0", "80+", PTXAS_ONLY),
 )
 
-# Instructions beside the matrix unit: (name, the lanes within which it moves data, targets); see
+# Instructions outside the matrix unit: (name, the lanes within which it moves data, targets); see
 # `mmacalc.chaining.conversions`. Source: ptxas 13.0.88.
 VECTOR_INSTRUCTIONS = (
     ("movmatrix.sync.aligned.m8n8.trans.b16", 32, "75+"),

@@ -274,7 +274,7 @@ def _name_problem(name: str, architecture: str | None) -> str:
 
 
 def _problem(name: str, architecture: str | None) -> str:
-    """Why a name is none; "" if it is one, or is not one of those that the catalog knows all of."""
+    """Why a name is not an instruction; "" if it is one, or of a kind that the catalog does not list in full."""
     from ..questions.find import find
 
     if architecture is None or not name.startswith(("v_", "__builtin_amdgcn", "mma.sync", "wgmma.mma_async")):

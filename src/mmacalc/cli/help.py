@@ -140,7 +140,7 @@ Every answer says how sure it is where that is not "two sources agree":
     assumed              by analogy with other instructions or generations: nothing is published
 
     mmacalc architectures                     what is known of each architecture
-    mmacalc architectures MI300X              the same of one, and how sure
+    mmacalc architectures MI300X              one product, with provenance
     mmacalc numerics -a gfx942                how sure the arithmetic of each instruction is
 
 Which sources: https://mmacalc.github.io/mmacalc/provenance.html
@@ -150,7 +150,7 @@ Every command line of AMD's Matrix Instruction Calculator 1.3.2 works here, and 
 except formulas that are corrected, calculations (-o) on RDNA3, the texts of help and version, and errors. Why:
 https://mmacalc.github.io/mmacalc/isa-errata.html
 
-New beside its options: --json, --pattern, the operands --scale-a and --scale-b, wave sizes by -w, NVIDIA's
+New in addition to its options: --json, --pattern, the operands --scale-a and --scale-b, wave sizes by -w, NVIDIA's
 instructions under their PTX names, and the commands that `mmacalc -h` lists.
 """
 TOPICS = {
@@ -177,9 +177,7 @@ def topic(name: str, others: Mapping[str, str], commands: Iterable[str] = ()) ->
         if known in texts:
             return Topic(known, texts[known])
     hint = did_you_mean(lower, (*texts, *commands))
-    raise Error(
-        f"there is no help on '{name}'.{hint} Topics: {', '.join(texts)}; and every command", kind="unknown name"
-    )
+    raise Error(f"no help on '{name}'.{hint} Topics: {', '.join(texts)}, and every command", kind="unknown name")
 
 
 TITLE = "mmacalc: which lane, register and bit of a GPU holds which element of a matrix, and what it computes"
@@ -279,7 +277,7 @@ def modifiers_line(command: Command, width: int) -> str:
 
 
 def tile_line(command: Command, width: int) -> str:
-    """One line for the options of a tile, where a command takes them beside its own; "" elsewhere."""
+    """One line for the options of a tile, where a command takes them in addition to its own; "" elsewhere."""
     if command.name == "tile" or TILE[0] not in command.options:
         return ""
     return f"{_cut('  --waves, --repeat ...  a tile of several waves: as `mmacalc help tile` has them', width)}\n"
@@ -378,7 +376,7 @@ def _manual(name: str | None, known: Command | None) -> Reply:
 
     if name and known is None:
         hint = did_you_mean(name, command_names())
-        raise Error(f"there is a manual page of every command, and none of '{name}'.{hint}", kind="unknown name")
+        raise Error(f"no manual page of '{name}': commands have one.{hint}", kind="unknown name")
     return Reply(0, page(known.name if known else ""), "")
 
 

@@ -79,7 +79,7 @@ def shortened(text: str, limit: int) -> str:
 def _flag(operand: str) -> str:
     name = operand.strip().upper()
     if name not in COORDINATES:
-        raise Error(f"operand = '{operand[:40]}' is none of {', '.join(COORDINATES)}")
+        raise Error(f"operand is one of {', '.join(COORDINATES)}; got '{operand[:40]}'")
     return FLAGS.get(name, f"-{name}")
 
 

@@ -67,7 +67,7 @@ class Option(TupleRecord):
         required: whether it must be given. constant: what an option that nothing follows sets.
         alone: options with the same word here exclude each other.
         hidden: spellings that help leaves out. older: spellings of which another command has another meaning.
-        known: values that completion offers beside `choices`; others may follow as well.
+        known: values that completion offers in addition to `choices`; others may follow as well.
     """
 
     name: str

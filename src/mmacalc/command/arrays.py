@@ -104,7 +104,7 @@ def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, Any]:
     """The shape of an array in .npy's format, whether it is column by column, and its type.
 
     Raises:
-        ValueError: it is none, or not one of numbers.
+        ValueError: it is not an array, or not of numbers.
     """
     npy_format: Any = np.lib.format  # which is untyped before NumPy 2.3
     try:

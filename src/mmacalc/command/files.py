@@ -290,7 +290,7 @@ def standard_input() -> BinaryIO:
         Error: it is closed, or another command reads it already.
     """
     if command := _taken.get():
-        raise Error(f"standard input holds the lines of `mmacalc {command}`, so none of them can read it; give a file")
+        raise Error(f"standard input is already used for the lines of `mmacalc {command}`; give a file")
     if sys.stdin is None:
         raise Error("standard input is closed; give a file")
     found: BinaryIO | None = getattr(sys.stdin, "buffer", None)

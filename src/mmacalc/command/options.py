@@ -209,7 +209,7 @@ _SCALE_FORMATS = ("e8m0", "e5m3", "e4m3")
 def is_modifier(option: Option) -> bool:
     """Whether an option is a modifier, or -m, which takes any: help has one line for all of them.
 
-    The selector of a descriptor is none: it is a field of its own.
+    The selector of a descriptor is not a modifier: it is a field of its own.
     """
     return option.name == "modifier" or (option.name in MODIFIERS and option.default is None)
 

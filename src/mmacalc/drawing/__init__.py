@@ -135,7 +135,7 @@ def draw_instruction(
     """The picture of an instruction: see `Instruction.draw`."""
     names = instruction.drawn_operands
     if not names:
-        raise Error(f"{instruction.name} cannot be drawn: no operand of it is in registers")
+        raise Error(f"{instruction.name} cannot be drawn: none of its operands is in registers")
     names = tuple(name for name in names if name in "ABD") if {"D"} < {*names} & {*"ABD"} else names
     shown = {name: matrix(instruction.operand(name, wave, **modifiers)) for name in names}
     look = Look(style_named(style), color_by, _marks(mark, shown, instruction), False, fold)

@@ -325,7 +325,7 @@ def shared_memory_descriptor(
 
 def _shared_fields(unit: str) -> tuple[tuple[str, int, int], ...]:
     if unit not in SHARED_FIELDS:
-        raise Error(f"shared memory descriptors are of {' or '.join(SHARED_FIELDS)}; got '{unit}'")
+        raise Error(f"unit is {' or '.join(SHARED_FIELDS)}; got '{unit}'")
     return SHARED_FIELDS[unit]
 
 

@@ -181,8 +181,8 @@ def metadata_cells(form: Form, m: int, k: int, bits: int) -> Placement:
     rows = m // form.cta_group
     if rows < LANES and not form.ws:
         raise Error(
-            f"where the metadata of M = {m} with cta_group::{form.cta_group} is, only a figure of the PTX ISA says, "
-            "which no other source confirms; it is known for 128 rows per CTA, and with .ws"
+            f"the place of the metadata of M = {m} with cta_group::{form.cta_group} is only in a figure of the PTX "
+            "ISA, which no other source confirms; it is known for 128 rows per CTA, and with .ws"
         )
     p = GROUPS[slot_bits(form.kind, bits)][0]
     chunks = k // p

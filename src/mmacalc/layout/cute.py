@@ -51,7 +51,8 @@ class Swizzle(Frozen):
     def __init__(self, bits: int, base: int, shift: int) -> None:
         if not (0 <= bits <= 16 and 0 <= base <= 32 and bits <= abs(shift) <= 32):
             raise Error(
-                f"Swizzle<{bits},{base},{shift}> is none: bits and base are 0 or more, the shift is at least the bits"
+                f"Swizzle<{bits},{base},{shift}> is not a swizzle: bits and base are 0 or more, and the shift is at "
+                "least the bits"
             )
         self._set(bits=bits, base=base, shift=shift)
 
@@ -229,7 +230,7 @@ class CuteLayout(Frozen):
 
     def _plain(self, what: str) -> None:
         if self.swizzle is not None or self.offset:
-            raise Error(f"{what} is of shape and stride alone; {self} has a swizzle or an offset")
+            raise Error(f"{what} needs a layout of shape and stride alone; {self} has a swizzle or an offset")
 
     def coalesce(self) -> CuteLayout:
         """The same function with as few modes as can be: neighbours that continue one another are one.
@@ -725,7 +726,7 @@ def _as_digits(layout: CuteLayout, axes: tuple[str, ...], place: str, extents: t
             )
         reached *= size
     if reached != bounds[-1]:
-        raise Error(f"{layout} reaches {reached} of {bounds[-1]} indices, so some elements are nowhere")
+        raise Error(f"{layout} reaches {reached} of {bounds[-1]} indices, so some elements have no place")
     return _written(axes, bounds, names, pieces, [step for step, _ in order])
 
 

@@ -374,13 +374,13 @@ class LinearLayout(Frozen):
         """From coordinates to one place of each element (of several the first: copies are at bit 0).
 
         Raises:
-            Error: some elements are nowhere.
+            Error: some elements have no place.
 
         >>> LinearLayout({"lane": [(1,), (3,)], "warp": [(0,)]}, {"i": 4}).right_inverse()
         LinearLayout({'i': [[1, 0], [3, 0]]}, {'lane': 4, 'warp': 2})
         """
         if not self.surjective:
-            raise Error(f"the layout has no right inverse: of {self._sizes()} some elements are nowhere")
+            raise Error(f"the layout has no right inverse: some elements of {self._sizes()} have no place")
         bases = {
             axis: [tuple(self.locate(**{axis: 1 << bit})[0].values()) for bit in range(size.bit_length() - 1)]
             for axis, size in self.extents.items()
@@ -391,7 +391,7 @@ class LinearLayout(Frozen):
         """From the places of another layout of the same elements to places of this one that hold them.
 
         Raises:
-            Error: the two have other axes or sizes, or some elements are nowhere in this one.
+            Error: the two have other axes or sizes, or some elements have no place in this one.
 
         >>> rows = LinearLayout({"register": [(0, 1)], "lane": [(1, 0)]}, {"i": 2, "j": 2})
         >>> rows.convert(LinearLayout({"register": [(1, 0)], "lane": [(0, 1)]}, {"i": 2, "j": 2})).bases["lane"]
@@ -438,7 +438,7 @@ class LinearLayout(Frozen):
         """The layout in this package's notation.
 
         Raises:
-            Error: it is swizzled, or some elements are nowhere.
+            Error: it is swizzled, or some elements have no place.
 
         >>> LinearLayout({"register": [(0, 1), (0, 2)], "lane": [(1, 0), (2, 0), (0, 4), (0, 0)]}, {"i": 4, "k": 8}
         ...     ).layout().pattern
@@ -447,7 +447,7 @@ class LinearLayout(Frozen):
         if self.swizzled:
             raise Error("the layout XORs coordinates (a swizzle), so no re-grouping of digits says it; see its bases")
         if not self.surjective:
-            raise Error(f"of {self._sizes()} some elements are nowhere, which the notation does not say")
+            raise Error(f"some elements of {self._sizes()} have no place, which the notation cannot say")
         held = {
             self._bits_of(basis)[0]: (place, bit)
             for place, rows in self.bases.items()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["canonical_modifiers", "check_modifiers", "Instruction", "modifier_ranges"]
 
-# Operands that were made before, one for each combination of modifiers: beside the records, which nobody can change.
+# Operands that were made before, one for each combination of modifiers; not in the records, which are immutable.
 # Keyed by the id of the instruction, which stays its own as long as one of its operands is kept here.
 _operands = Cache(1 << 11)
 

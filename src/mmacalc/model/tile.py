@@ -364,9 +364,9 @@ def _permuted(axis: str, layout: CuteLayout, extent: int) -> tuple[list[str], li
     try:
         turned = layout.layout((axis,), "p")
     except Error as problem:
-        raise Error(f"the permutation of {axis} is none: {problem}") from None
+        raise Error(f"the permutation of {axis} cannot be used: {problem}") from None
     if turned.copies > 1:
-        raise Error(f"the permutation {layout} of {axis} has a stride of 0, so it is none")
+        raise Error(f"the permutation {layout} of {axis} has a stride of 0, so it permutes nothing")
     digits = list(turned.coordinates[0])
     moved = [digit for place in reversed([*turned.places.values()]) for digit in place]
     sizes = [turned.sizes[digit] for digit in digits]

@@ -2,7 +2,7 @@
 
     mmacalc numerics -a gfx942 -i v_mfma_f32_16x16x16_f16
     mmacalc numerics -a gfx942                             a table of all its instructions; -a again: of two
-    mmacalc numerics                                       the same of every architecture
+    mmacalc numerics                                       the rounding of every architecture
     mmacalc numerics -a gfx942 -i v_mfma_f32_16x16x16_f16 -a h100 -i wgmma.m64n128k16.f32.f16.f16
                                                            two side by side, and an input on which they differ
 

@@ -60,7 +60,7 @@ def _attribute(text: str) -> str:
 
 
 def page_tables() -> dict[str, Any]:
-    """The catalog's tables, and how it is spelt; each instruction also has the number of its statement in PTX."""
+    """The catalog's tables, and how it is spelled; each instruction also has the number of its statement in PTX."""
     from ..page.data import page_data
     from ..spelling import family_spelling
     from ..spelling.tensor_memory import statement as tensor_memory_statement

@@ -296,7 +296,7 @@ def run(options: Options) -> Reply:
     if any(isinstance(kernel, PtxKernel) for kernel in kernels.values()):
         return _run_ptx(options, kernels)
     if options.covered or options.cluster:
-        raise Error("--covered and --cluster are of PTX kernels; this is a code object of an AMD GPU")
+        raise Error("--covered and --cluster are for PTX kernels; this is a code object of an AMD GPU")
     if options.kernel is None:
         return show(options.json, "kernels", KernelList(options.file, tuple(kernels.values())), list_text)
     kernel = kernels[options.kernel]
@@ -318,7 +318,7 @@ def _run_ptx(options: Options, kernels: Mapping[str, Any]) -> Reply:
     from ..kernels.launching import launch
 
     if options.trace:
-        raise Error("--trace is of AMD kernels; a PTX kernel runs without it")
+        raise Error("--trace is for AMD kernels; leave it out for PTX")
     if options.covered:
         chosen = kernels.values() if options.kernel is None else [kernels[options.kernel]]
         coverage = PtxCoverage(options.file, tuple([(kernel.name, kernel.uncovered()) for kernel in chosen]))
@@ -349,7 +349,7 @@ def _debugged(options: Options, kernel: Any) -> Reply:
     from ..kernels.debugging import debug
 
     if options.trace or options.covered:
-        raise Error("--stop-at and --watch go without --trace and --covered")
+        raise Error("--stop-at and --watch cannot be combined with --trace or --covered")
     arguments, _, _ = kernel_arguments(options.args)
     given = {"shared": options.shared, "limit": options.limit}
     given |= {name: value for name, value in (("schedule", options.schedule), ("cluster", options.cluster)) if value}

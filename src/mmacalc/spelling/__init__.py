@@ -1,4 +1,4 @@
-"""Elements and places as text, spelt as their readers do.
+"""Elements and places as text, spelled as their readers do.
 
 There is one `Spelling` for each kind of place: registers of AMD (`AMD`, here), NVIDIA (`ptx`) and Intel (`dpas`), and
 Tensor Memory, before and after a load (`tensor_memory`). Answers, tables and pictures take their words from there.
@@ -135,7 +135,7 @@ def by_place(
 
 
 def family_spelling(family: Family) -> Spelling:
-    """How names and registers of a family are spelt."""
+    """How names and registers of a family are spelled."""
     if family.spelling == "amd":
         return AMD
     if family.spelling == "ptx":
@@ -148,7 +148,7 @@ def family_spelling(family: Family) -> Spelling:
 
 
 def spelling_of(operand: Operand) -> Spelling:
-    """How an operand's places are spelt."""
+    """How an operand's places are spelled."""
     if operand.instruction.in_tensor_memory:
         from .tensor_memory import CELLS, LOADED
 

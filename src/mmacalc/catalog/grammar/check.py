@@ -176,7 +176,7 @@ def _record_problems(arch: Architecture) -> Iterator[str]:
         if values < 1 or values & (values - 1):
             yield f"scale_fields has the number of values of each field, a power of two; {field} has {values}"
     if bad := [name for name in arch.rocwmma if name not in (*arch.targets, *arch.aliases)]:
-        yield f"rocwmma names '{bad[0]}', which is none of its targets"
+        yield f"rocwmma names '{bad[0]}', which is not one of its targets"
     if arch.ptx and not is_version(arch.ptx):
         yield f"ptx is a version such as 9.4; got '{arch.ptx}'"
     yield from _rate_problems(arch.fma_per_clock)
@@ -244,7 +244,7 @@ def _product_problems(arch: Architecture) -> Iterator[str]:
             if not fits(getattr(product, field), kind):
                 yield f"product {product.name}: {field} should be {kind}; got {shown(getattr(product, field))}"
         if product.target and product.target not in (*arch.targets, *arch.aliases):
-            yield f"product {product.name}: its target '{product.target}' is none of {', '.join(arch.targets)}"
+            yield f"product {product.name}: its target is one of {', '.join(arch.targets)}; got '{product.target}'"
         yield from _rate_problems(product.fma_per_clock)
 
 

@@ -2,7 +2,8 @@
 
 "NVIDIA H100 80GB HBM3", "amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-", "compute_90" and "9.0a+PTX" are in no list. One
 rule reads them: a text means the known name whose words it has all, of several the one with the most words. If none has
-all its words in the text, a text means the known names that have all of its own ("RTX 6000": three generations). Words beside a short name (A2, T4, M1) have to be those of products.
+all its words in the text, a text means the known names that have all of its own ("RTX 6000": three generations). The
+other words of a text with a short name (A2, T4, M1) have to be those of products.
 In a known name, `*` stands for a digit and `#` for one from 1 to 9, so that "rtx 40#0" is every GeForce of that series.
 """
 
@@ -92,7 +93,7 @@ def _words(text: str) -> list[str]:
 
 
 def _capability(text: str) -> str:
-    """NVIDIA's target that a text spells in the way of nvcc, CMake or torch; empty if it is none.
+    """NVIDIA's target that a text spells in the way of nvcc, CMake or torch; empty if it is not a target.
 
     >>> _capability("compute_90a"), _capability("8.6"), _capability("90-real"), _capability("SM120"), _capability("4090")
     ('sm_90a', 'sm_86', 'sm_90', 'sm_120', '')

@@ -32,7 +32,7 @@ def shape_of(text: str, wave: int) -> tuple[int, int, int]:
     """M, N and K.
 
     Raises:
-        Error: the text is none.
+        Error: the text is not a shape.
 
     >>> shape_of("16x16x32", 16), shape_of("vxvx4", 16)
     ((16, 16, 32), (16, 16, 4))

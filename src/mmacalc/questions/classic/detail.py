@@ -100,7 +100,7 @@ class OperandDetail(Record):
     "valu_cycles_provenance",
     "notes=instruction.notes",
     "encoding=architecture.encoding?",
-    "valu_cycles: that other VALU instructions may take beside it",
+    "valu_cycles: that other VALU instructions may take alongside",
     "register_alignment_bytes",
     "accumulator_registers=architecture.accumulators",
     "operations_per_unit_and_cycle=operations_per_cycle",
@@ -117,7 +117,7 @@ class Detail(Record):
     Attributes:
         instruction: which. fields: the fields that choose formats, with their values.
         operands: by wave size, those that are held in registers.
-        cycles, valu_cycles: under these fields; None if unpublished, or if it does not run beside VALU instructions.
+        cycles, valu_cycles: under these fields; None if unpublished, or if it does not run alongside VALU instructions.
         operations_per_cycle: of one compute unit (of RDNA: workgroup processor); None where the cycles are.
         choices: the fields that can choose formats. modifiers: the values that each modifier can have, on some wave
             size and with some value of the others.

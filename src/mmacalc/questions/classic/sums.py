@@ -113,7 +113,7 @@ def calculation(operand: Operand, i: int, j: int, block: int) -> Calculation:
     """
     instruction = operand.instruction
     if instruction.flops == 0:
-        raise Error(f"{instruction.name} moves a matrix and calculates nothing")
+        raise Error(f"{instruction.name} moves a matrix; it has no sums to show")
     a, b = _source(operand, "A"), _source(operand, "B")
     products = tuple([(_term(a, i=i, k=k, block=block), _term(b, k=k, j=j, block=block)) for k in range(instruction.k)])
     addend = _term(_source(operand, "C"), i=i, j=j, block=block) if "C" in instruction.operands else None

@@ -537,7 +537,7 @@ def run(instruction: Instruction, options: Options) -> Reply:
     from ...model.tensor_memory import TensorMemoryInstruction, TensorMemoryMove
 
     if options.output_calculation:
-        raise Error("-o is not for tcgen05: its B is in shared memory, and its sums are not known")
+        raise Error("-o is not for tcgen05: its B is in shared memory, and the order of its sums is not documented")
     actions = [name for name in ACTIONS if getattr(options, name)]
     if not options.detail_instruction and len(actions) != 1:
         raise Error("choose one of -g, -m, -R, -M, -d or --pattern")

@@ -98,7 +98,7 @@ def has_function(known: Entry, name: str) -> bool:
 
 
 def _around(name: str) -> str:
-    """The PTX instruction, of those that order, wait or allocate, that an intrinsic is; "" if it is none."""
+    """The PTX instruction, of those that order, wait or allocate, that an intrinsic is; "" if it is none of these."""
     own = plain_name(name).removeprefix(LLVM)
     words = own.replace("relinq.alloc.permit", "relinquish_alloc_permit").replace("wait.", "wait::")
     words = words.replace("fence.before.thread.sync", "fence::before_thread_sync")

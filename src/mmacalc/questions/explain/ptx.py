@@ -24,7 +24,7 @@ __all__ = ["IDS", "cycles", "fields_of", "instruction_line", "line", "other_line
 
 _PART = re.compile(r"[][{},]|[^][{},]+")
 IDS = "byte and thread id of {}"
-BEYOND = 1 << 64  # stands for a number that is none, which no field takes
+BEYOND = 1 << 64  # stands for a text that is not a number: no field takes it
 TRANSPOSABLE = ("f16", "bf16")
 SIGNED = {"-1": "negated", "1": "transposed"}  # what an immediate of a scale, and one of a transposition, does
 

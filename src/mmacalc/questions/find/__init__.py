@@ -340,7 +340,7 @@ def _like(options: Options) -> Reply | None:
         raise Error(f"like takes an instruction: mmacalc find {arch} like mma.m16n8k16.f32.bf16.bf16.f32")
     found, other = known_name(arch)
     if other and len(words) > 1:  # a longer name of a product is one word behind -a, or in quotes
-        raise Error(f"before like stands an architecture alone, such as {found}; got '{arch}'")
+        raise Error(f"like takes only an architecture before it, such as {found}; got '{arch}'")
     inst = equivalents.named_anywhere(name)
     near = equivalents.equivalents(inst, arch, **_left_open(options, inst))
     notes = [] if " " in name else [f"{inst.name} as on {inst.arch}; another architecture can stand before the name"]

@@ -1,4 +1,4 @@
-"""What moves data beside matrix instructions: loads of fragments, copies past registers, exchanges between lanes.
+"""What moves data for matrix instructions: loads of fragments, copies past registers, exchanges between lanes.
 
 What a fragment needs is computed from its layout, as `mmacalc memory` does it. The others are listed here by what they
 are for; a target has those that its assembler takes: a line of AMD's, an opcode of PTX. The remarks are of the ISA
@@ -28,7 +28,7 @@ SHOWN = 3  # of a target's instructions for one purpose
 
 @json_keys("name", "count=needed: how many there must be, 0 where that depends", "remark")
 class Mover(TupleRecord):
-    """An instruction beside the matrix unit, and what it does. needed: how many there must be, 0 where that depends."""
+    """An instruction outside the matrix unit, and what it does. needed: how many there must be; 0 if that depends."""
 
     name: str
     needed: int = 0
