@@ -100,7 +100,7 @@ def test_waits_are_missing_until_the_counter_is_waited_for(scene):
     for wait in (True, False):
         group = scene.group(0, 1)
         waits.before(load, group)
-        waits.after(load, group, None)
+        waits.issue(load, group)
         if wait:
             scene.counters.wait(group, {"lgkmcnt": 0})
         waits.before(add, group)

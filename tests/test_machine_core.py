@@ -1,6 +1,7 @@
 """The compiled core carries out instructions of kernels as their definitions on NumPy do, bit for bit."""
 
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,12 +11,14 @@ from hip_kernels import hip_kernels
 from mmacalc.asm.decoded import ConstantOperand, DecodedInstruction, RegisterOperand
 from mmacalc.base.records import Cache
 from mmacalc.emulator import core
-from mmacalc.kernels.amd import runs
+from mmacalc.kernels.amd import core_operations, runs
+from mmacalc.kernels.amd.counters import Counters
 from mmacalc.kernels.amd.cross_lane import CROSS_LANE
 from mmacalc.kernels.amd.operations.packed import PACKED
 from mmacalc.kernels.amd.program import Step
 from mmacalc.kernels.amd.state import EXEC, Group, Registers, packed
 from mmacalc.kernels.amd.target import MachineTarget
+from mmacalc.kernels.device.findings import Tally
 from samples import sampled
 
 TARGETS = {"gfx90a": 64, "gfx942": 64, "gfx950": 64, "gfx1100": 32, "gfx1201": 32, "gfx1250": 32}
@@ -37,12 +40,9 @@ class _Batch:
     """As much of a batch as runs ask for."""
 
     def __init__(self, registers):
-        self.registers = registers
-        self.room = np.empty(2 * registers.waves * registers.lanes, np.uint32)
-
-    def running_waves(self, group):
-        self.kept = runs.RunningWaves(group, self.room)
-        return self.kept.address
+        self.registers, self.core = registers, runs.CoreWaves(registers)
+        self.counters, self.tally, self.steps = Counters(registers.waves, "gfx9"), Tally(str), 0
+        self.grid_races = SimpleNamespace(checks=None)
 
 
 @cache
@@ -154,7 +154,7 @@ def instructions(name, machine):
 
 def differing(instruction, machine, covered):
     """Whether registers differ after the core and after the definition, for registers without and with NaN."""
-    operations = runs.operations_of(instruction, machine)
+    operations = core_operations.operations_of(instruction, machine)
     if operations is None:
         return False
     step = Step(instruction, machine)
@@ -188,13 +188,13 @@ def test_every_operation_of_the_core_computes_what_its_row_does(target, step):
                 "nge", "o", "u") for k in ("i32", "u32", "i64", "u64", "f32")}  # fmt: skip
     compared |= {f"s_cmp{p}_{r}_{k}" for p in ("", "k") for r in ("eq", "lg", "gt", "ge", "lt", "le")
                  for k in ("i32", "u32", "u64")}  # fmt: skip
-    for name in sorted({*runs._TABLE} | compared)[target < "gfx9" :: step]:
+    for name in sorted({*core_operations._TABLE} | compared)[target < "gfx9" :: step]:
         for instruction in instructions(name, machine):
             if differing(instruction, machine, covered):
                 wrong.append((name, instruction.sources, instruction.modifiers))
     assert wrong[:10] == []
     if step == 1:
-        assert [name for name, number in runs._codes().items() if number not in covered] == []
+        assert [name for name, number in core_operations._codes().items() if number not in covered] == []
 
 
 SOURCE = """typedef float float4_ __attribute__((ext_vector_type(4)));
@@ -236,7 +236,14 @@ def launched(source, target):
 
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize(
-    "race", [None, "", "row[i] = v; if (i > 100) v += row[i ^ 64];", "row[i + 300] = v; v += row[i * 3 % 700];"]
+    "race",
+    [
+        None,
+        "",
+        "row[i] = v; if (i > 100) v += row[i ^ 64];",
+        "row[i + 300] = v; v += row[i * 3 % 700];",
+        "static __attribute__((shared)) float other[64]; v += other[i % 64] * 2; row[i] = v; v += row[i];",
+    ],
 )
 def test_a_launch_reports_the_same_with_and_without_the_core(target, race, monkeypatch):
     source = product(target) if race is None else SOURCE.replace("RACE", race)
@@ -249,3 +256,39 @@ def test_a_launch_reports_the_same_with_and_without_the_core(target, race, monke
     assert report.lds == other.lds
     assert [(one.kind, one.address) for one in report.findings] == [(one.kind, one.address) for one in other.findings]
     assert [(one.kind, one.address) for one in report.notes] == [(one.kind, one.address) for one in other.notes]
+
+
+MEMORY = """#define KERNEL extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(256, 256)))
+KERNEL void k(float *x, float *y) {
+    int i = __builtin_amdgcn_workitem_id_x(), g = __builtin_amdgcn_workgroup_id_x(), n = g * 256 + i;
+    unsigned short *h = (unsigned short *)y; signed char *b = (signed char *)x; BODY }"""
+BODIES = {
+    "nothing is shared": "float v = x[n]; if (i % 3) y[n] = v + y[n]; x[n] = v * 2; y[n] += x[n];",
+    "narrow": "if (i & 1) { h[2 * n] = b[4 * n] + b[4 * n + 1]; h[2 * n + 1] = h[2 * n] * 3; b[4 * n + 2] = (char)i; }",
+    "read by many": "float v = x[n / 2] + x[n / 4 + 9]; y[n] = v + x[511 - n];",
+    "a race of two waves": "y[n] = x[n]; if (i > 64) y[n] += y[n ^ 64];",
+    "a race in one instruction": "y[n % 96] = x[n];",
+    "the same value": "y[n % 96] = x[5]; y[n % 96 + 100] = 1;",
+    "read, then written by another wave": "float v = y[n ^ 128]; y[n] = v + x[n];",
+    "a barrier in between": """y[n] = x[n];
+        __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup"); __builtin_amdgcn_s_barrier();
+        __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup"); y[n ^ 64] += x[n]; y[n ^ 64] *= 2;""",
+    "workgroups communicate": "y[n] = x[n]; __atomic_fetch_add((int *)&y[7], 1, __ATOMIC_RELAXED); y[n + 1] += x[n];",
+    "outside": "y[n + (i == 200) * 1000000] = x[n];",
+}
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize("what", BODIES)
+def test_accesses_of_global_memory_are_the_same_with_and_without_the_core(target, what, monkeypatch):
+    def told():
+        try:
+            y, report = launched(MEMORY.replace("BODY", BODIES[what]), target)
+        except mmacalc.Error as error:
+            return str(error)
+        return y.tobytes(), report.traffic, report.executed, report.findings, report.notes
+
+    found = told()
+    monkeypatch.setattr("mmacalc.emulator.core.function", lambda *_: None)
+    monkeypatch.setattr("mmacalc.kernels.amd.program._known", Cache(8))
+    assert found == told()

@@ -71,7 +71,7 @@ PLACES = {
     ("kernels/amd/operations/rounding.py", "_NARROW"): ("how it rounds in other modes", "a function for each"),
     ("kernels/amd/operations/scalars.py", "SCALARS"): ("what it does", "a function for each"),
     ("kernels/amd/program.py", "PARTIAL"): ("that it keeps a part", "LLVM ties accumulators and these alike"),
-    ("kernels/amd/runs.py", "_table"): ("which operation of the core it is", "one for each that there is"),
+    ("kernels/amd/core_operations.py", "_table"): ("which operation of the core it is", "one for each that there is"),
     ("page/waits.py", "AFTER"): (SHOWN, "examples of the page"),
     ("page/waits.py", "BEFORE"): (SHOWN, "examples of the page"),
     ("questions/find/movement.py", "PURPOSES"): ("what it is good for, in words", "a choice of ours"),

@@ -14,12 +14,15 @@
 #define HIGH 94
 #define MOST_LANES 32
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__gnu_linux__)
-#define EXPORT __attribute__((visibility("default"), target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#elif defined(_WIN32)
-#define EXPORT __declspec(dllexport)
+#if defined(_WIN32)
+#define VISIBLE __declspec(dllexport)
 #else
-#define EXPORT __attribute__((visibility("default")))
+#define VISIBLE __attribute__((visibility("default")))
+#endif
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__gnu_linux__)
+#define EXPORT VISIBLE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define EXPORT VISIBLE
 #endif
 #if defined(__GNUC__)
 #define INLINE static inline __attribute__((always_inline))

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["WAVES", "Task", "address", "build", "function", "library"]
+__all__ = ["Task", "address", "build", "function", "library"]
 
-VERSION = 5
+VERSION = 6
 HERE = Path(__file__).parent
-SOURCES = tuple([HERE / f"{name}.c" for name in ("core", "rdna", "lanes", "shared", "products")])
+SOURCES = tuple([HERE / f"{name}.c" for name in ("core", "rdna", "lanes", "shared", "memory", "products", "steps")])
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 # No contraction into fused multiply-adds: it would change results. Traps are not used, and floor() is faster without.
 FLAGS = ("-O3", "-std=c11", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-fvisibility=hidden")
@@ -47,9 +47,6 @@ class Task(ctypes.Structure):
 
 
 _ROWS = (ctypes.POINTER(Task), ctypes.c_int64, ctypes.c_int64)
-WAVES = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-"""The arguments of a function that works on the registers of waves (struct Waves of lanes.c): them, what it carries
-out, and how many lanes a wave has."""
 
 
 def address(array: Any) -> int:

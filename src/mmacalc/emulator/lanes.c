@@ -8,10 +8,7 @@
  *
  * Vector registers lie as (register, wave, lane), scalar ones as (register, wave). Compile as core.c.
  */
-#include "core.h"
 #include "waves.h"
-
-enum { VECTOR, ACCUMULATOR, SCALAR, CONSTANT }; /* what an operand is; its number is in the low 16 bits */
 
 typedef struct {
     int32_t code, destination, second, source[3];
@@ -53,12 +50,7 @@ typedef struct {
 enum { CODES OPERATIONS };
 #undef X
 #define X(name) #name " "
-#if defined(_WIN32)
-__declspec(dllexport)
-#else
-__attribute__((visibility("default")))
-#endif
-const char *mmacalc_lane_operations(void) { return CODES; }
+VISIBLE const char *mmacalc_lane_operations(void) { return CODES; }
 #undef X
 
 INLINE float number(uint32_t word) { float f; memcpy(&f, &word, 4); return f; }
@@ -145,7 +137,7 @@ INLINE const uint32_t *words(const Waves *w, const Operation *op, int n, int par
             room[j] = word;
         return room;
     }
-    const uint32_t *found = (kind == VECTOR ? w->v : w->a) + ((int64_t)index * w->waves + wave) * L;
+    const uint32_t *found = register_of(w, kind << 16 | index, wave, L);
     if (op->moves && n == 0) {
         const int whole = op->inactive || !~(exec | (L == 64 ? 0 : ~0ull << 32));
         for (int j = 0; j < L; j++) {
@@ -185,7 +177,7 @@ INLINE void lanes_of(uint64_t mask, uint32_t *wide, const int L) {
 /* Put words into the lanes of a register that are written. */
 INLINE void put(const Waves *w, int32_t operand, int64_t wave, const uint32_t *result, uint32_t old, uint32_t up,
                 uint64_t mask, const int L) {
-    uint32_t *to = ((operand >> 16) == VECTOR ? w->v : w->a) + ((int64_t)(operand & 0xFFFF) * w->waves + wave) * L;
+    uint32_t *to = register_of(w, operand, wave, L);
     if (!~(mask | (L == 64 ? 0 : ~0ull << 32))) {
         if (old)
             for (int j = 0; j < L; j++)
@@ -510,15 +502,13 @@ INLINE int64_t carried_out(const Waves *w, const Operation *ops, int64_t first, 
                 scalar(w, op, wave);
                 continue;
             }
-            const uint32_t *e = w->s + w->exec * w->waves + wave;
-            const uint64_t exec = pair(e[0], L == 64 ? e[w->waves] : 0);
-            if (vector(w, op, wave, exec, w->room + 2 * L * n, L))
+            if (vector(w, op, wave, exec_of(w, wave, L), w->room + 2 * L * n, L))
                 return at;
         }
         for (int64_t n = 0; floats && n < w->count; n++) {
             const int64_t wave = w->rows[n];
-            const uint32_t *e = w->s + w->exec * w->waves + wave, *result = w->room + 2 * L * n;
-            const uint64_t mask = written(op, pair(e[0], L == 64 ? e[w->waves] : 0), L);
+            const uint32_t *result = w->room + 2 * L * n;
+            const uint64_t mask = written(op, exec_of(w, wave, L), L);
             put(w, op->destination, wave, result, op->old, op->up, mask, L);
             if (both)
                 put(w, op->destination + 1, wave, result + L, 0, 0, mask, L);

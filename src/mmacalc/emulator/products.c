@@ -1,38 +1,39 @@
-/* Matrix instructions on the registers of whole waves: what mmacalc.kernels.amd.products calls where this file has been
- * compiled. The elements are read from the registers as a kernel of core.c or rdna.c takes them, and D is written back.
+/* Matrix instructions on the registers of whole waves: what mmacalc.kernels.amd.products describes. The elements are read
+ * from the registers as a kernel of core.c or rdna.c takes them, and D is written back.
  *
  * Of a wave in which the kernel flags an element nothing is written: the caller carries the instruction out there on
  * NumPy and by the models.
  */
-#include "core.h"
 #include "waves.h"
 
 typedef struct {
-    const void *file;          /* registers (register, wave, lane); of C NULL if it is a constant */
-    const int32_t *at;         /* in elements, of the first wave; -1 of padding */
+    const int32_t *at;         /* in elements, of the first wave, from the operand's first register; -1 of padding */
     const int32_t *copy;       /* the same of the other copies, one after the other */
     const float *values;       /* by code; NULL of float32 */
     const int16_t *exponents;  /* by code; NULL if the kernel reads none */
     int64_t count, copies;     /* of elements, and of further copies */
     int32_t bits, cut;         /* of an element; of tf32 the bits that count */
-    uint32_t constant;
 } Matrix;
 
+/* An instruction of the catalog in a batch of some waves. */
 typedef struct {
-    Task task;
+    Task task;                 /* without its pointers */
     void (*kernel)(const Task *, int64_t, int64_t);
     Matrix a, b, c, d;
-    float *values_a, *values_b, *values_c; /* room for the elements of one wave */
-    int16_t *exponents_a, *exponents_b;
-    uint8_t *flags, *declined;             /* by wave that runs */
-    int64_t blocks;
+    int64_t blocks, aligned;   /* whether the kernel reads exponents */
+} Table;
+
+typedef struct {
+    const Table *table;
+    int32_t a, b, c, d;        /* operands; C may be a constant */
+    uint32_t constant;
 } Product;
 
 INLINE uint32_t code_at(const void *file, int64_t at, int32_t bits) {
     return bits == 32 ? ((const uint32_t *)file)[at] : bits == 16 ? ((const uint16_t *)file)[at] : ((const uint8_t *)file)[at];
 }
 
-INLINE void taken(const Matrix *m, const int64_t start, float *restrict values, int16_t *restrict exponents,
+INLINE void taken(const Matrix *m, const void *file, float *restrict values, int16_t *restrict exponents,
                   const int32_t bits) {
     for (int64_t i = 0; i < m->count; i++) {
         const int32_t at = m->at[i];
@@ -42,7 +43,7 @@ INLINE void taken(const Matrix *m, const int64_t start, float *restrict values, 
                 exponents[i] = EMPTY;
             continue;
         }
-        uint32_t code = code_at(m->file, start + at, bits);
+        uint32_t code = code_at(file, at, bits);
         if (bits == 32) {
             code &= (uint32_t)m->cut;
             memcpy(values + i, &code, 4);
@@ -59,59 +60,66 @@ INLINE void taken(const Matrix *m, const int64_t start, float *restrict values, 
 }
 
 /* Whether all copies of the elements are the same. */
-INLINE int alike(const Matrix *m, const int64_t start) {
+INLINE int alike(const Matrix *m, const void *file) {
     for (int64_t copy = 0; copy < m->copies; copy++)
         for (int64_t i = 0; i < m->count; i++)
-            if (m->at[i] >= 0 && code_at(m->file, start + m->at[i], m->bits) !=
-                                     code_at(m->file, start + m->copy[copy * m->count + i], m->bits))
+            if (m->at[i] >= 0 && code_at(file, m->at[i], m->bits) !=
+                                     code_at(file, m->copy[copy * m->count + i], m->bits))
                 return 0;
     return 1;
 }
 
-INLINE void read_matrix(const Matrix *m, int64_t wave, int64_t lanes, float *values, int16_t *exponents) {
-    const int64_t start = wave * lanes * (32 / m->bits);
+INLINE void read_matrix(const Matrix *m, const void *file, float *values, int16_t *exponents) {
     if (m->bits == 32)
-        taken(m, start, values, exponents, 32);
+        taken(m, file, values, exponents, 32);
     else if (m->bits == 16)
-        taken(m, start, values, exponents, 16);
+        taken(m, file, values, exponents, 16);
     else
-        taken(m, start, values, exponents, 8);
+        taken(m, file, values, exponents, 8);
 }
 
 /* One wave; whether it is done. */
-INLINE int multiplied(const Waves *w, const Product *p, int64_t wave, int64_t lanes) {
-    if (!alike(&p->a, wave * lanes * (32 / p->a.bits)) || !alike(&p->b, wave * lanes * (32 / p->b.bits)))
+INLINE int multiplied(const Waves *w, const Product *p, const Task *task, int64_t wave, int64_t lanes) {
+    const Table *t = p->table;
+    const uint32_t *a = register_of(w, p->a, wave, lanes), *b = register_of(w, p->b, wave, lanes);
+    const uint32_t *c = p->c >> 16 == CONSTANT ? NULL : register_of(w, p->c, wave, lanes);
+    uint32_t *d = register_of(w, p->d, wave, lanes);
+    float *sums = (float *)task->c;
+    if (!alike(&t->a, a) || !alike(&t->b, b))
         return 0;
-    read_matrix(&p->a, wave, lanes, p->values_a, p->exponents_a);
-    read_matrix(&p->b, wave, lanes, p->values_b, p->exponents_b);
-    const uint32_t *c = p->c.file;
-    uint32_t *d = (uint32_t *)p->d.file;
-    for (int64_t i = 0; i < p->d.count; i++) {
-        const uint32_t code = p->d.at[i] < 0 ? 0 : c ? c[wave * lanes + p->c.at[i]] : p->c.constant;
-        memcpy(p->values_c + i, &code, 4);
-        if (p->task.flush && fabsf(p->values_c[i]) < 1.17549435e-38f)
-            p->values_c[i] = 0;
-        p->flags[i] = 0;
+    read_matrix(&t->a, a, (float *)task->a, (int16_t *)task->exponent_a);
+    read_matrix(&t->b, b, (float *)task->b, (int16_t *)task->exponent_b);
+    for (int64_t i = 0; i < t->d.count; i++) {
+        const uint32_t code = t->d.at[i] < 0 ? 0 : c ? c[t->c.at[i]] : p->constant;
+        memcpy(sums + i, &code, 4);
+        if (task->flush && fabsf(sums[i]) < 1.17549435e-38f)
+            sums[i] = 0;
+        task->flags[i] = 0;
     }
-    p->kernel(&p->task, 0, p->blocks * p->task.rows);
+    t->kernel(task, 0, t->blocks * task->rows);
     uint8_t bad = 0;
-    for (int64_t i = 0; i < p->d.count; i++)
-        bad |= p->d.at[i] < 0 ? 0 : p->flags[i];
+    for (int64_t i = 0; i < t->d.count; i++)
+        bad |= t->d.at[i] < 0 ? 0 : task->flags[i];
     if (bad)
         return 0;
-    for (int64_t i = 0; i < p->d.count; i++)
-        if (p->d.at[i] >= 0)
-            memcpy(d + wave * lanes + p->d.at[i], p->values_c + i, 4);
-    (void)w;
+    for (int64_t i = 0; i < t->d.count; i++)
+        if (t->d.at[i] >= 0)
+            memcpy(d + t->d.at[i], sums + i, 4);
     return 1;
 }
 
-/* The instruction in all waves that run, of so many lanes. Returns how many of them it has declined. */
-EXPORT int64_t mmacalc_products(const Waves *w, const Product *p, int64_t lanes) {
-    int64_t declined = 0;
-    for (int64_t n = 0; n < w->count; n++) {
-        p->declined[n] = (uint8_t)!multiplied(w, p, w->rows[n], lanes);
-        declined += p->declined[n];
-    }
-    return declined;
+/* The instruction in all waves that run, of 32 or 64 lanes: whether it is done in all of them. */
+EXPORT int64_t mmacalc_product(const Waves *w, const Product *p, int64_t lanes) {
+    const Table *t = p->table;
+    Task task = t->task;
+    uint8_t declined = 0;
+    float *b = w->values + t->a.count, *c = b + t->b.count;
+    int16_t *exponents = (int16_t *)(c + t->d.count);
+    task.a = w->values, task.b = b, task.c = c;
+    task.exponent_a = t->aligned ? exponents : NULL;
+    task.exponent_b = t->aligned ? exponents + t->a.count : NULL;
+    task.flags = (uint8_t *)(exponents + t->a.count + t->b.count);
+    for (int64_t n = 0; n < w->count; n++)
+        declined |= w->declined[n] = (uint8_t)!multiplied(w, p, &task, w->rows[n], lanes);
+    return !declined;
 }

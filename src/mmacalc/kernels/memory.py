@@ -73,7 +73,7 @@ class Allocation:
             offsets, unit = (offsets[:, None] + np.arange(unit)).ravel(), 1
         number = np.full(offsets.size, wave.index + 1, np.uint8)
         octets = None if stored is None else (lambda: _reshaped(stored(), unit))
-        race = memory.races.note(kind, offsets, unit, number, memory.label(line), octets)
+        race = memory.races.note(kind, offsets, unit, number, memory.labels.label(line), octets)
         if race is not None and not race.same:
             self._race(wave, kind, line, int(offsets[race.access]) // self.size, race)
         if kind == "write":
@@ -82,7 +82,7 @@ class Allocation:
             wave.group.warn(wave.launch, f"{line} reads elements of {self.name} in LDS that nothing has written")
 
     def _race(self, wave: Wave, kind: str, line: str, element: int, race: Race) -> None:
-        place = self.memory.place(race.label)
+        place = self.memory.labels.place(race.label)
         who = f"wave {race.wave - 1}"
         message = (
             f"{kind}s {self.name}[{element}] in LDS, which {who} of the workgroup {race.kind}s at {place}, without "

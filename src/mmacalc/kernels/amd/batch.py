@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from hashlib import blake2b
 
 import numpy as np
@@ -14,7 +15,7 @@ from .checks import Alignment, Barriers, Bounds, Moves, Products, Races, Unread,
 from .counters import Counters
 from .indexing import relative_key
 from .ordering import GlobalRaces
-from .runs import Run, RunningWaves
+from .runs import CoreWaves, Run
 from .state import ACCUMULATORS, GPR_INDEX, M0, Group
 from .undefined import Uninitialised
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from ..device.shared import PrivateMemory, SharedMemory, Touched
     from ..device.traffic import BankCounter
     from .checks import LocalAccess
-    from .counters import Landing
+    from .counters import Flight, Landing
     from .memory import Access, ActiveLanes
     from .program import Program, Step
     from .state import Registers
@@ -107,8 +108,6 @@ class Batch:
         self.observers: tuple[Observer, ...] = ()
         self._unwaited: dict[int, list[tuple[int, Landing]]] = {}
         self._rows: Array = np.zeros(0, np.int64)  # the waves whose block runs
-        self._room: Array = np.empty(2 * registers.waves * registers.lanes, np.uint32)
-        self._running: RunningWaves | None = None
         self._turns, self._state = 0, b""  # how often waves that stood back have gone on, and the state at one of them
         self.prepared: dict[Hashable, Any] = {}  # for the core, by what it is for
         self.running: Step
@@ -165,21 +164,17 @@ class Batch:
                 self._release()
 
     def _run_block(self, address: int, group: Group) -> None:
-        block, parts = self.program.block(address)
+        block, parts = self.program.block(address, self.grid_races.separate)
         last = block[-1].instruction
         self.registers.pc[group.rows], self._rows = last.address + last.size, group.numbers()
         alone = self.trace is None and not self.observers
         for part in parts:
             if not isinstance(part, Run):
                 self._step(part, group)
-            elif alone and self._run_fits(part, group) and part.possible(group):
-                self.running = part.steps[-1]
-                self.steps += len(part.steps)
-                self.tally.executed += len(part.steps) * group.count
-                part.carry_out(group)
-            else:
-                for step in part.steps:
-                    self._step(step, group)
+                continue
+            together = alone and self._run_fits(part, group) and part.possible(group)
+            for step in part.steps[part.carry_out(group) if together else 0 :]:
+                self._step(step, group)
 
     def _run_fits(self, run: Run, group: Group) -> bool:
         return self.tally.executed + len(run.steps) * group.count <= self.limit
@@ -190,12 +185,14 @@ class Batch:
             raise Stop(f"the launch is at its limit, stopped after {self._places()}{self._found()}")
         self.execute(step, group)
 
-    def running_waves(self, group: Group) -> int:
-        """The address of what the core knows of a group."""
-        found = self._running
-        if found is None or len(found.rows) != group.count or not (found.rows == group.numbers()).all():
-            found = self._running = RunningWaves(group, self._room)
-        return found.address
+    @cached_property
+    def core(self) -> CoreWaves:
+        """What the core sees of the waves."""
+        found = CoreWaves(self.registers)
+        checks = self.grid_races.checks
+        found.reach(self.memory, None if checks is None else checks.shadow)
+        found.share(self.lds, self.unread, self.waves.workgroup_of, self.waves.wave_in_group)
+        return found
 
     def _places(self) -> str:
         """How many instructions were executed, and where the waves are that have not ended."""
@@ -250,15 +247,9 @@ class Batch:
         self.waits.before(step, group)
         self.uninitialised.before(step, group)
         mask = group.mask
-        try:
-            step.run(group)
-        except Stop:
-            raise
-        except Error as error:
-            raise Error(f"{self._where(group, step.instruction)}: {error}") from None
-        self.waits.after(step, group, mask)
+        self.guarded(step, group, step.run)
         if step.count:
-            self.grid_races.raised(group, self.counters.kinds[step.count])
+            self.issue(step, group)
         self.uninitialised.after(step, group, mask)
         for observer in self.observers:
             observer.after(step, group)
@@ -267,6 +258,30 @@ class Batch:
             found = np.flatnonzero(group.numbers() == row)
             if len(found):
                 show(step, group, int(found[0]))
+
+    def guarded(self, step: Step, group: Group, run: Callable[[Group], None]) -> None:
+        """Carry out an instruction, or a part of it.
+
+        Raises:
+            Error: what is not covered, with the place.
+        """
+        try:
+            run(group)
+        except Stop:
+            raise
+        except Error as error:
+            raise Error(f"{self._where(group, step.instruction)}: {error}") from None
+
+    def issue(self, step: Step, group: Group) -> Flight | None:
+        """Waves have issued an access; None if no check asks whether it has ended."""
+        flight = self.waits.issue(step, group)
+        self.grid_races.raised(group, self.counters.kinds[step.count])
+        return flight
+
+    def wait(self, group: Group, waits: dict[str, int]) -> None:
+        """Waves wait until at most a number of accesses of each counter is outstanding."""
+        self.counters.wait(group, waits)
+        self.grid_races.waited(group, waits)
 
     def _where(self, group: Group, instruction: DecodedInstruction) -> str:
         return self.reporter.where(int(group.numbers()[0]), instruction)
@@ -316,9 +331,10 @@ class Batch:
         if released:
             self.barriers.met(released)
             self.grid_races.met(released)
-        for workgroup in released:
-            unwaited: list[tuple[Hashable, Touched]] = [*self._unwaited.pop(workgroup, ())]
-            self.lds.barrier(workgroup, unwaited)
+            unwaited: list[tuple[Hashable, Touched]] = []
+            for workgroup in sorted(self._unwaited.keys() & released):
+                unwaited += self._unwaited.pop(workgroup)
+            self.lds.barrier(released, unwaited)
         if not released and self.waves.resume():
             self._check_progress()
         elif not released:

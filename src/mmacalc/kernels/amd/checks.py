@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from ..device.scheduler import Waves
     from ..device.shared import PrivateMemory, SharedMemory
     from ..device.traffic import Added, BankCounter, Cost
-    from .counters import Counters, Translations
+    from .counters import Counters, Flight, Translations
     from .memory import Access, ActiveLanes
     from .program import Program, Step
     from .state import Group
 
 __all__ = [
     "Alignment", "Barriers", "Bounds", "LocalAccess", "Moves", "Products", "Races", "Unread", "Waits",
-    "check_result_waits", "check_wait_states", "entry_at", "instructions_of",
+    "check_result_waits", "check_wait_states", "entry_at",
 ]  # fmt: skip
 
 _VERBS = {"read": "reads", "write": "writes"}
@@ -185,13 +185,13 @@ class Waits:
         if translations is not None:
             self._untranslated(step, group, translations)
 
-    def after(self, step: Step, group: Group, mask: Array | None) -> None:
-        """Enter an access as outstanding."""
-        if step.count:
-            counters = self.counters
-            counters.issue(group, step.instruction.address, step.count, step.writes, step.writes_lds)
-            if counters.translations is not None:
-                counters.translations.after(step, group)
+    def issue(self, step: Step, group: Group) -> Flight | None:
+        """Enter an access as outstanding; None if no check asks for it."""
+        counters = self.counters
+        flight = counters.issue(group, step.instruction.address, step.count, step.writes, step.writes_lds)
+        if counters.translations is not None:
+            counters.translations.after(step, group)
+        return flight
 
     def accessed(self, event: LocalAccess) -> None:
         """Look for bytes of LDS that an outstanding copy loads or stores, and enter what is written or copied."""
@@ -255,7 +255,7 @@ class Races:
         if words is not None:
             stored = lambda: (lds.data[offsets[:, None] + np.arange(size)], octets_of(words, size))  # noqa: E731
         numbers = self.reporter.waves.wave_in_group[event.rows] + 1
-        race = lds.races.note(event.kind, offsets, size, numbers, lds.label(event.instruction.address), stored)
+        race = lds.races.note(event.kind, offsets, size, numbers, lds.labels.label(event.instruction.address), stored)
         if race is not None:
             self._race(event, race)
 
@@ -264,7 +264,7 @@ class Races:
         hit = np.zeros(len(event.offsets), np.bool_)
         hit[race.access] = True
         where = lanes.spread(hit)
-        address = self.lds.place(race.label)
+        address = self.lds.labels.place(race.label)
         other = None if address is None else self.program.instructions[address]
         verb = _VERBS.get(event.kind, "reads and writes")
         what = f"{verb} byte {int(lanes.addresses[race.access])} of LDS"
@@ -550,14 +550,14 @@ def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
     if not matrix and recognizer_for(entry.architecture, kernel.target).unit != "s_nop":
         return
     why = ""
-    listed = instructions_of(kernel, program)
+    listed = program.of_kernel(kernel)
     expert = [one for one in listed if one.address in executed and _is_expert(one)]
     if any(one.name == "s_set_vgpr_msb" for one in listed):
         why = "the kernel has vector registers above v255, which its instructions do not name"
     elif expert:
         why = "the kernel runs in the mode of expert scheduling, for which no rules are published"
     else:
-        found, why = program.missing_states(kernel.target, listed)
+        found, why = program.missing_states(kernel)
         for place in found:
             second, first = listed[place.second], listed[place.first]
             if {first.address, second.address} <= executed.keys():
@@ -576,12 +576,12 @@ def check_result_waits(kernel: Kernel, program: Program, tally: Tally) -> None:
     too many paths.
     """
     executed = {address: step.executed for address, step in program.steps.items() if step.executed}
-    listed = instructions_of(kernel, program)
+    listed = program.of_kernel(kernel)
     expert = next((one for one in listed if one.address in executed and _is_expert(one)), None)
     if expert is None:
         return
     unnamed = any(one.name == "s_set_vgpr_msb" for one in listed)
-    found = None if unnamed else program.missing_result_waits(kernel.target, listed)
+    found = None if unnamed else program.missing_result_waits(kernel)
     if found is None:
         why = "the kernel has vector registers above v255, which its instructions do not name" if unnamed \
             else "too many paths lead through the kernel"  # fmt: skip
@@ -591,12 +591,6 @@ def check_result_waits(kernel: Kernel, program: Program, tally: Tally) -> None:
         second, first = listed[place.at], listed[place.access]
         if {first.address, second.address} <= executed.keys():
             tally.add(entry_at(tally, "wait", second, place.message, executed[second.address], first))
-
-
-def instructions_of(kernel: Kernel, program: Program) -> list[DecodedInstruction]:
-    """The instructions of a kernel itself."""
-    end = kernel.address + len(kernel.code)
-    return [one for address, one in program.instructions.items() if kernel.address <= address < end]
 
 
 def _is_expert(instruction: DecodedInstruction) -> bool:

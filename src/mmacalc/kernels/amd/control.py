@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Run = Callable[[Group], None]
     Compile = Callable[[DecodedInstruction, MachineTarget], Run]
 
-__all__ = ["CODE_BASE", "CONTROL", "ENDS_BLOCK", "NOTHING", "control_step", "hardware_field"]
+__all__ = ["CODE_BASE", "CONTROL", "ENDS_BLOCK", "NOTHING", "control_step", "counts_waited", "hardware_field"]
 
 CODE_BASE = BASE
 """The address at which the code object lies."""
@@ -172,14 +172,16 @@ def _check_barrier(instruction: DecodedInstruction) -> None:
     raise Error(f"{instruction.name} of another barrier than that of the workgroup (-1) is not covered")
 
 
+def counts_waited(instruction: DecodedInstruction, target: MachineTarget) -> dict[str, int] | None:
+    """Of a wait for counters how many accesses of each may be outstanding then; None of another instruction."""
+    if instruction.name not in WAITS:
+        return None
+    return waits_of(instruction.name, int(instruction.modifiers.get("simm16", 0)), target.generation)
+
+
 def _wait(instruction: DecodedInstruction, target: MachineTarget) -> Run:
-    waits = waits_of(instruction.name, int(instruction.modifiers.get("simm16", 0)), target.generation)
-
-    def run(group: Group) -> None:
-        group.batch.counters.wait(group, waits)
-        group.batch.grid_races.waited(group, waits)
-
-    return run
+    waits = counts_waited(instruction, target) or {}
+    return lambda group: group.batch.wait(group, waits)
 
 
 def _cache(instruction: DecodedInstruction, target: MachineTarget) -> Run:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .program import Step
     from .state import Group
 
-__all__ = ["Counters", "Landing", "Translations"]
+__all__ = ["Counters", "Flight", "Landing", "Translations"]
 
 
 class Landing:
@@ -152,8 +152,10 @@ class Counters:
         self.busy: dict[int, list[Flight]] = {}
         self.landings: list[Landing] = []  # of the instruction that is being carried out
 
-    def issue(self, group: Group, address: int, kind: str, numbers: frozenset[int], writes_lds: bool = False) -> None:
-        """Enter an access of the group's waves."""
+    def issue(
+        self, group: Group, address: int, kind: str, numbers: frozenset[int], writes_lds: bool = False
+    ) -> Flight | None:
+        """Enter an access of the group's waves; None if no check asks whether it has ended."""
         landings, self.landings = tuple(self.landings), []
         orderly = kind not in self.disorderly
         kept = numbers or writes_lds or landings or "flat" in kind or kind == "store"
@@ -166,12 +168,13 @@ class Counters:
                 own[group.rows] = self.issued[name][group.rows]
                 sequence[name], order[name] = own, self.orderly[name].copy()
         if not kept:
-            return
+            return None
         flight = Flight(address, kind, numbers, sequence, order if orderly else None)
         flight.landings = landings
         self.flights.append(flight)
         for number in numbers:
             self.busy.setdefault(number, []).append(flight)
+        return flight
 
     def outstanding(self, flight: Flight, rows: Rows) -> Array:
         """In which of some waves an access may be outstanding."""

@@ -206,7 +206,10 @@ class _CompiledLaunch:
             entry += 256
         registers.pc[:] = entry
         owners = registers.waves * lanes
-        stores = SharedMemory(len(groups), self.lds_bytes), PrivateMemory(owners, self._scratch_bytes())
+        stores = (
+            SharedMemory(len(groups), self.lds_bytes, self.program.labels),
+            PrivateMemory(owners, self._scratch_bytes()),
+        )
         return Batch(self.program, registers, self.memory, stores, groups, self.tally, self.lds_counter, self.schedule)
 
     def _scratch_bytes(self) -> int:

@@ -12,51 +12,32 @@ import ctypes
 import numpy as np
 
 from ...asm.decoded import RegisterOperand
-from ...base.records import Cache
-from ...emulator import core
-from ...emulator.core import address
-from ..device.races import AGAINST
 from ..device.traffic import KNOWN, enter
 from .checks import LocalAccess
+from .core_operations import vector_code
 from .counters import Landing
-from .memory import ActiveLanes
-from .operands import numbers_of
+from .memory import ActiveLanes, narrow_code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from typing import Any
 
     from ...asm.decoded import DecodedInstruction
     from ...base.arrays import Array
-    from .batch import Batch
     from .memory import Access
     from .operands import Data
-    from .state import Group, Registers
+    from .state import Group
 
 __all__ = ["LocalMove"]
-
-_ROOM = 12
 
 
 class _Local(ctypes.Structure):
     """The struct Local of shared.c."""
 
     _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("address", "registers", "data", "undefined")),
-        ("against", ctypes.c_void_p * _ROOM),
-        *((name, ctypes.c_void_p) for name in (
-            "first", "second", "first_label", "second_label", "workgroup", "number", "places", "before",
-            "read", "writer",
-        )),
-        *((name, ctypes.c_int64) for name in (
-            "size", "native", "offset", "limit", "stride", "layers", "label", "stores", "narrow", "instruction",
-        )),
-        ("pattern", ctypes.c_uint64), ("active", ctypes.c_int64),
+        *((name, ctypes.c_int32) for name in ("address", "registers", "kind", "size", "native", "narrow")),
+        ("offset", ctypes.c_uint32), ("label", ctypes.c_int32), ("instruction", ctypes.c_int32),
     ]  # fmt: skip
-
-
-def _core() -> Callable[[int, int, int], int] | None:
-    return core.function("local", core.WAVES, ctypes.c_int64)
 
 
 class LocalMove:
@@ -66,13 +47,12 @@ class LocalMove:
     access: Access
     instruction: DecodedInstruction
     kind: str
-    needs: frozenset[int]
     offset: int
     number: int
     operand: RegisterOperand
     source: RegisterOperand
 
-    __slots__ = ("access", "instruction", "kind", "needs", "number", "offset", "operand", "source")
+    __slots__ = ("access", "instruction", "kind", "number", "offset", "operand", "source")
 
     def __init__(
         self, instruction: DecodedInstruction, access: Access, offset: int, operand: RegisterOperand, number: int
@@ -82,15 +62,13 @@ class LocalMove:
         assert isinstance(source, RegisterOperand)
         self.operand, self.number, self.source = operand, number, source
         self.kind = "write" if access.action == "store" else "read"
-        stored = numbers_of(operand) if access.action == "store" else ()
-        self.needs = frozenset([*numbers_of(source), *stored])
 
     @staticmethod
     def of(instruction: DecodedInstruction, access: Access, offset: int, data: Data, number: int) -> LocalMove | None:
         """The access of an instruction, if the core can carry it out. data: what a store stores."""
         operand = data if access.action == "store" else next(iter(instruction.destinations), None)
         source = instruction.sources[0]
-        if _core() is None or access.action not in ("load", "store") or access.size > 16:
+        if access.action not in ("load", "store") or access.size > 16:
             return None
         if not (isinstance(source, RegisterOperand) and source.file == "v"):
             return None
@@ -101,56 +79,29 @@ class LocalMove:
             return None  # both are read before either register is written
         return LocalMove(instruction, access, offset, operand, number)
 
-    def carry_out(self, group: Group) -> bool:
-        """Execute it in a group of waves; False if it has to be looked at."""
-        batch, carried_out = group.batch, _core()
-        if carried_out is None or batch.observers or not batch.registers.clean.issuperset(self.needs):
-            return False
-        if any(flight.lands for flight in batch.counters.flights):
-            return False
-        bound = batch.prepared.get(self)
-        if bound is None or bound.version != batch.lds.races.version:
-            bound = batch.prepared[self] = self._bound(batch)
-        local, places = bound.local, np.empty(group.count * group.lanes, np.int64)
-        local.places = address(places)
-        if not carried_out(batch.running_waves(group), ctypes.addressof(local), group.lanes):
-            return False
-        self._enter(group, bound, places[: local.active])
-        return True
+    def described(self, label: int) -> _Local:
+        """The access for the core. label: of the instruction in `SharedMemory`."""
+        size = self.access.size
+        return _Local(
+            vector_code(self.source), vector_code(self.operand, self.number), self.kind == "write", size,
+            1 << (size - 1).bit_length(), narrow_code(self.access, self.operand), self.offset, label,
+            self.instruction.address,
+        )  # fmt: skip
 
-    def _bound(self, batch: Batch) -> _Bound:
-        """The access in a batch; what does not depend on the instruction is shared."""
-        registers, races, key = batch.registers, batch.lds.races, (self.kind, self.access.size)
-        shared = batch.prepared.get(key)
-        if shared is None or shared.version != races.version:
-            shared = batch.prepared[key] = _Shared(batch, *key)
-        local = _Local.from_buffer_copy(shared.local)
-        local.address = _register(registers, self.source, 0)
-        local.registers = _register(registers, self.operand, self.number)
-        local.offset, local.narrow, local.label = self.offset, self._narrow(), batch.lds.label(self.instruction.address)
-        local.instruction = self.instruction.address
-        return _Bound(local, shared.version)
-
-    def _narrow(self) -> int:
-        access, half = self.access, self.access.half
-        if half is None and self.operand.bits == 16:
-            half = self.operand.half
-        if access.size >= 4:
-            return 0
-        if access.action == "store":
-            return 9 if half else 1
-        return 1 | 2 * access.signed | {None: 0, 0: 4, 1: 8}[half]
-
-    def _enter(self, group: Group, bound: _Bound, places: Array) -> None:
-        """What the checks keep of an access that is fine."""
-        access, batch, pattern = self.access, group.batch, bound.local.pattern
+    def enter(self, group: Group, pattern: int, places: Array) -> Landing | None:
+        """What the checks keep of an access that is fine; what it writes. pattern: a number for its addresses."""
+        access, batch = self.access, group.batch
         stores = access.action == "store"
         batch.tally.moved.add(len(places) * access.size, store=stores, local=True)
-        key = pattern, access.size, self.kind
-        costs = lambda: batch.moves.costs(self.instruction, key, lambda: self._event(group, places))  # noqa: E731
-        enter(bound.patterns.get(pattern, costs))
-        if stores:
-            batch.counters.landings.append(Landing.of_group(places, access.size, group, batch.waves.wave_in_group))
+        known: dict[int, Any] = batch.prepared.setdefault(self, {})
+        added = known.get(pattern)
+        if added is None:
+            if len(known) >= KNOWN:
+                known.clear()
+            key = pattern, access.size, self.kind
+            added = known[pattern] = batch.moves.costs(self.instruction, key, lambda: self._event(group, places))
+        enter(added)
+        return Landing.of_group(places, access.size, group, batch.waves.wave_in_group) if stores else None
 
     def _event(self, group: Group, places: Array) -> LocalAccess:
         """The access as the checks take it."""
@@ -159,44 +110,3 @@ class LocalMove:
         rows, _ = lanes.lanes()
         lanes.addresses = places - batch.waves.workgroup_of[rows] * batch.lds.stride
         return LocalAccess(group, lanes, self.instruction, self.access, self.kind, places, rows, None, False)
-
-
-class _Bound:
-    """An access of LDS in a batch: for the core; what each pattern of addresses adds to which counts."""
-
-    __slots__ = ("local", "patterns", "version")
-    local: _Local
-    patterns: Cache
-    version: int
-
-    def __init__(self, local: _Local, version: int) -> None:
-        self.local, self.version = local, version
-        self.patterns = Cache(KNOWN)
-
-
-class _Shared:
-    """An access of LDS in a batch, without its instruction, and the arrays that it points to."""
-
-    def __init__(self, batch: Batch, kind: str, size: int) -> None:
-        registers, lds, local = batch.registers, batch.lds, _Local()
-        own = lds.races.layers_of(kind)
-        self.version = lds.races.version
-        against = [layer for other in AGAINST[kind] for layer in lds.races.layers_of(other, make=False)]
-        numbers = (batch.waves.wave_in_group + 1).astype(np.uint8)
-        groups = np.ascontiguousarray(batch.waves.workgroup_of, np.int64)
-        before = np.empty(registers.waves * registers.lanes * 5, np.uint32)
-        local.data, local.undefined = address(lds.data), address(lds.undefined)
-        for place, layer in enumerate(against):
-            local.against[place] = address(layer.waves)
-        local.first, local.second = (address(layer.waves) for layer in own)
-        local.first_label, local.second_label = (address(layer.labels) for layer in own)
-        local.workgroup, local.number, local.before = address(groups), address(numbers), address(before)
-        local.size, local.native = size, 1 << (size - 1).bit_length()
-        local.limit, local.stride, local.layers, local.stores = lds.size, lds.stride, len(against), kind == "write"
-        local.read, local.writer = batch.unread.places()
-        self.local, self._kept = local, (numbers, groups, before)
-
-
-def _register(registers: Registers, operand: RegisterOperand, number: int) -> int:
-    file = registers.file(operand)
-    return address(file) + file.strides[0] * (operand[1] + number)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .operands import Operand
     from .target import MachineTarget
 
-__all__ = ["fields_of", "matrix_step"]
+__all__ = ["Multiplication", "fields_of"]
 
 # Modifiers of the encodings that are no fields of the product: the default of OP_SEL_HI, hints.
 # REUSE is a hint; MFMA ignores CBSZ, ABID and BLGP where its description has none of them (CDNA3 ISA guide, section 7).
@@ -46,54 +46,71 @@ def fields_of(instruction: DecodedInstruction, inst: Instruction, wave: int) -> 
     }
 
 
-def matrix_step(instruction: DecodedInstruction, inst: Instruction, target: MachineTarget) -> Callable[[Group], None]:
-    """The function that executes a matrix instruction: A, B and C from registers, D into them.
+class Multiplication:
+    """A matrix instruction: A, B and C from registers, D into them. key: of the counts of such instructions. whole:
+    whether it wants all lanes active.
 
-    MFMA and SMFMAC do not look at EXEC; WMMA asks for all lanes (`Batch.matrix` reports it where they are not).
+    MFMA and SMFMAC do not look at EXEC; WMMA asks for all lanes (`checks.Products` reports it where they are not).
     """
-    fields = fields_of(instruction, inst, target.wave)
-    clamp = inst.format("A").kind == "either" and bool(instruction.modifiers.get("clamp"))
-    sources = list(instruction.sources)
-    destination = instruction.destinations[0]
-    a, b, third = sources[:3]
-    keywords: dict[str, Any] = {}
-    c: Any = third
-    if inst.sparse:
-        keywords["index"], c = third, destination
-    if inst.scaled:
-        keywords["scale_a"], keywords["scale_b"] = sources[3:5]
-    held = "C" if "C" in inst.operands else "D"
-    counts = {"a": "A", "b": "B", "c": held, "index": "K", "scale_a": "SA", "scale_b": "SB"}
-    operands = {"a": a, "b": b, "c": c, **keywords}
-    reads = {
-        name: _registers(operand, inst.operand(counts[name], target.wave).registers)
-        for name, operand in operands.items()
-    }
-    key = (inst, tuple(sorted(fields.items())))
-    options: dict[str, Any] = {"clamp": clamp, "wave": target.wave, **fields}
-    prepared = inst.executor(**options)
-    product = None
-    if not (inst.sparse or inst.scaled or clamp):
-        product = WaveProduct.of(prepared.execution, {"A": a, "B": b, "C": c, "D": destination})
 
-    def run(group: Group) -> None:
-        waves = group
-        if product is not None and (left := product.carry_out(group)) is not None:
-            waves = Group(group.registers, group.batch, group.numbers()[left])
-        if product is None or waves is not group:
-            computed(waves)
-        group.batch.products.issued(group, instruction, key)
+    key: Any
+    product: WaveProduct | None
+    whole: bool
 
-    def computed(group: Group) -> None:
-        files = {name: read(group) for name, read in reads.items()}
-        files["d"] = reads["c"](group) if c is destination else _registers(destination, destination[2])(group)
+    def __init__(self, instruction: DecodedInstruction, inst: Instruction, target: MachineTarget) -> None:
+        fields = fields_of(instruction, inst, target.wave)
+        clamp = inst.format("A").kind == "either" and bool(instruction.modifiers.get("clamp"))
+        sources = list(instruction.sources)
+        self._instruction, self._destination = instruction, instruction.destinations[0]
+        a, b, third = sources[:3]
+        keywords: dict[str, Any] = {}
+        c: Any = third
+        if inst.sparse:
+            keywords["index"], c = third, self._destination
+        if inst.scaled:
+            keywords["scale_a"], keywords["scale_b"] = sources[3:5]
+        held = "C" if "C" in inst.operands else "D"
+        counts = {"a": "A", "b": "B", "c": held, "index": "K", "scale_a": "SA", "scale_b": "SB"}
+        operands = {"a": a, "b": b, "c": c, **keywords}
+        self._reads = {
+            name: _registers(operand, inst.operand(counts[name], target.wave).registers)
+            for name, operand in operands.items()
+        }
+        own = c is self._destination
+        self._reads["d"] = self._reads["c"] if own else _registers(self._destination, self._destination[2])
+        self.key = (inst, tuple(sorted(fields.items())))
+        self.whole = "mfma" not in instruction.name and "smfmac" not in instruction.name
+        options: dict[str, Any] = {"clamp": clamp, "wave": target.wave, **fields}
+        self._prepared = inst.executor(**options)
+        self.product = None
+        if not (inst.sparse or inst.scaled or clamp):
+            named = {"A": a, "B": b, "C": c, "D": self._destination}
+            self.product = WaveProduct.of(self._prepared.execution, named)
+
+    def run(self, group: Group) -> None:
+        """Execute it, and count it."""
+        self.compute(group)
+        group.batch.products.issued(group, self._instruction, self.key)
+
+    def compute(self, group: Group) -> None:
+        """Compute D of a group of waves."""
+        if self.product is None:
+            self._defined(group)
+        elif (left := self.product.carry_out(group)) is not None:
+            self.finish(group, left)
+
+    def finish(self, group: Group, left: Array) -> None:
+        """Compute D of those waves of a group that the core has left."""
+        self._defined(Group(group.registers, group.batch, group.numbers()[left]))
+
+    def _defined(self, group: Group) -> None:
+        """As `Instruction.executor` has it."""
+        files = {name: read(group) for name, read in self._reads.items()}
         first, second, third = (files.pop(name) for name in "abc")
-        d = prepared(first, second, third, **files)
-        file = group.registers.file(destination)
+        d = self._prepared(first, second, third, **files)
+        destination, file = self._destination, group.registers.file(self._destination)
         for number in range(destination[2]):
             file[destination[1] + number, group.rows] = d[..., number, :]
-
-    return run
 
 
 def _registers(operand: Operand, count: int) -> Callable[[Group], Array]:

@@ -36,6 +36,7 @@ __all__ = [
     "lds_access",
     "load_registers",
     "loaded_words",
+    "narrow_code",
     "offset_of",
     "scratch_access",
 ]
@@ -139,6 +140,18 @@ def offset_of(instruction: DecodedInstruction) -> int:
 def index_scale(instruction: DecodedInstruction, access: Access) -> int:
     """By how much an index register counts: SCALE_OFFSET multiplies it by the size of the access."""
     return access.size if instruction.modifiers.get("scale_offset") else 1
+
+
+def narrow_code(access: Access, operand: RegisterOperand) -> int:
+    """How the core moves less than a register (put_narrow of waves.h): 0 where it moves whole ones."""
+    half = access.half
+    if half is None and operand.bits == 16:
+        half = operand.half
+    if access.size >= 4:
+        return 0
+    if access.action == "store":
+        return 9 if half else 1
+    return 1 | 2 * access.signed | {None: 0, 0: 4, 1: 8}[half]
 
 
 # --- the lanes of an access ---

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     Places = Callable[[Group], tuple[Array, Array | None]]
 
-__all__ = ["memory_step", "transposing_access"]
+__all__ = ["local_moves", "memory_step", "transposing_access"]
 
 # --- global and flat instructions ---
 
@@ -269,37 +269,42 @@ def words_within(
 # --- LDS and scratch ---
 
 
-def ds_step(instruction: DecodedInstruction, access: Access) -> Callable[[Group], None]:
-    """The function of a DS instruction that loads, stores or computes."""
-    address = raw_reader(instruction.sources[0])
+def _local_parts(instruction: DecodedInstruction, access: Access) -> list[tuple[int, Data, int]]:
+    """The accesses of a DS instruction: the offset of each, what it stores, and which register of the destination it
+    loads first."""
     data = instruction.sources[1] if len(instruction.sources) > 1 else None
-    modifiers = instruction.modifiers
-    if access.pair:
-        starts = [int(modifiers.get(name, 0)) * access.pair for name in ("offset0", "offset1")]
-    else:
-        starts = [offset_of(instruction)]
+    if not access.pair:
+        return [(offset_of(instruction), data, 0)]
+    both = access.action == "store"
+    return [
+        (int(instruction.modifiers.get(name, 0)) * access.pair, instruction.sources[1 + number] if both else data,
+         0 if both else number * access.size // 4) for number, name in enumerate(("offset0", "offset1"))
+    ]  # fmt: skip
 
-    both = access.pair > 0 and access.action == "store"
-    operands = [instruction.sources[1 + number] if both else data for number in range(len(starts))]
-    loaded = access.size // 4 if access.pair and not both else 0
-    moves = [
-        LocalMove.of(instruction, access, start, operand, number * loaded)
-        for number, (start, operand) in enumerate(zip(starts, operands))
-    ]
 
-    def run(group: Group) -> None:
+def local_moves(instruction: DecodedInstruction, access: Access) -> tuple[LocalMove, ...]:
+    """The accesses of a DS instruction, if the core can carry out all of them; else none."""
+    parts = _local_parts(instruction, access)
+    found = [LocalMove.of(instruction, access, start, data, first) for start, data, first in parts]
+    moves = tuple([one for one in found if one is not None])
+    return moves if len(moves) == len(found) else ()
+
+
+def ds_step(instruction: DecodedInstruction, access: Access) -> Callable[..., None]:
+    """The function of a DS instruction that loads, stores or computes; of its accesses those from `begin` on."""
+    address, parts = raw_reader(instruction.sources[0]), _local_parts(instruction, access)
+
+    def run(group: Group, begin: int = 0) -> None:
         results = []
-        for number, (start, move) in enumerate(zip(starts, moves)):
-            if move is not None and move.carry_out(group):
-                continue
+        for start, data, first in parts[begin:]:
             base = address(group).astype(np.int64)
             lanes = ActiveLanes(group, base + start & 0xFFFFFFFF, access.size)  # the sum has 32 bits
-            words = lds_access(group, lanes, instruction, access, operands[number], delayed=access.pair > 0)
-            results.append((number, lanes, words))
+            words = lds_access(group, lanes, instruction, access, data, delayed=access.pair > 0)
+            results.append((first, lanes, words))
         if access.pair and access.action == "load":  # both are read before either register is written
-            for number, lanes, words in results:
+            for first, lanes, words in results:
                 if words is not None:
-                    load_registers(group, lanes, instruction, access, words, number * loaded)
+                    load_registers(group, lanes, instruction, access, words, first)
 
     return run
 

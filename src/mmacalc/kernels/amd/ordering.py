@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 
 from ...asm.decoder import text
@@ -9,7 +11,7 @@ from ...asm.tables import flags_of
 from ..device.findings import KernelFinding
 from ..device.grid_races import PLAIN, Grade, GridRaces, agent_of, code_of
 from ..device.memory import octets_of
-from .checks import entry_at, instructions_of
+from .checks import entry_at
 from .global_order import MOST_AGENTS, MOST_FLAGS, VALUES, WRITES, GlobalOrder
 from .memory import access_of
 from .memory_model import model_of
@@ -17,6 +19,8 @@ from .tensor_copies import tensor_access
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from ...asm.code_objects import Kernel
     from ...asm.decoded import DecodedInstruction
     from ...base.arrays import Array
@@ -60,6 +64,7 @@ class GlobalRaces:
     def __init__(self, memory: GlobalMemory, program: Program, reporter: Reporter) -> None:
         self.checks, self.memory, self.program, self.reporter = None, memory, program, reporter
         self._reads: dict[int, tuple[int, int, bytes]] = {}  # by wave, what its last strong read found
+        self._advanced: Array | None = None  # by wave, the codes of an access whose clocks have gone on already
 
     def begin(self, checks: GlobalChecks | None, first: int) -> None:
         """A batch starts. first: the number of its first workgroup in the launch."""
@@ -103,14 +108,12 @@ class GlobalRaces:
     ) -> GridRace | None:  # fmt: skip
         offsets, size, rows = where
         order, label = checks.order, instruction.address
-        grade = checks.grades.get(label)
-        if grade is None:
-            grade = checks.grades[label] = order.model.grade(instruction, access)
-        value = grade.kind == "read" or grade.returns
-        # Scalar accesses and those between memory and LDS raise other counters than the order follows.
-        other = access.unit.startswith(("scalar", "tensor")) or "_async_" in instruction.name
-        order.access(group.rows, () if other else (VALUES if value else WRITES,))
-        codes = code_of(rows + order.first, order.clock[rows])
+        grade = self._grade(checks, instruction, access)
+        if self._advanced is None:
+            self._clocked(checks, group, instruction, access)
+            codes = code_of(rows + order.first, order.clock[rows])
+        else:
+            codes = self._advanced[rows]
         stored = None
         if words is not None:
             data = self.memory.data
@@ -129,6 +132,62 @@ class GlobalRaces:
                 message = f"races in global memory are not checked from here on: atomic operations changed {MOST_FLAGS}"
                 self.reporter.note("not checked", group.numbers(), instruction, f"{message} places")
         return race
+
+    @staticmethod
+    def _grade(checks: GlobalChecks, instruction: DecodedInstruction, access: Access) -> Grade:
+        grade = checks.grades.get(instruction.address)
+        if grade is None:
+            grade = checks.grades[instruction.address] = checks.order.model.grade(instruction, access)
+        return grade
+
+    def _clocked(
+        self, checks: GlobalChecks, group: Group, instruction: DecodedInstruction, access: Access
+    ) -> None:  # fmt: skip
+        """The clocks of the waves that make an access go on."""
+        grade = self._grade(checks, instruction, access)
+        value = grade.kind == "read" or grade.returns
+        # Scalar accesses and those between memory and LDS raise other counters than the order follows.
+        other = access.unit.startswith(("scalar", "tensor")) or "_async_" in instruction.name
+        checks.order.access(group.rows, () if other else (VALUES if value else WRITES,))
+
+    # --- accesses that the core carries out ---
+
+    @property
+    def separate(self) -> bool:
+        """Whether workgroups communicate, so that each access has to be looked at by itself."""
+        return self.checks is not None and self.checks.order.communicates
+
+    def bits(self, instruction: DecodedInstruction, access: Access) -> int:
+        """What an access is to the rules (`Grade.bits`)."""
+        return PLAIN if self.checks is None else self._grade(self.checks, instruction, access).bits
+
+    def advanced(self, group: Group, instruction: DecodedInstruction, access: Access) -> Array:
+        """The clocks of waves go on for an access that is carried out later; its codes, of each wave of the group."""
+        numbers, checks = group.numbers(), self.checks
+        if checks is None:
+            return np.zeros(len(numbers), np.int64)
+        self._clocked(checks, group, instruction, access)
+        return code_of(numbers + checks.order.first, checks.order.clock[numbers])
+
+    @contextmanager
+    def using(self, group: Group, codes: Array) -> Iterator[None]:
+        """Meanwhile accesses of a group have these codes of before."""
+        self._advanced = np.zeros(group.registers.waves, np.int64)
+        self._advanced[group.rows] = codes
+        try:
+            yield
+        finally:
+            self._advanced = None
+
+    def listed(
+        self, group: Group, instruction: DecodedInstruction, access: Access, where: tuple[int, Array], codes: Array
+    ) -> None:
+        """The active lanes of a group have read. where: the region, and the places."""
+        (region, places), checks = where, self.checks
+        assert checks is not None
+        if group.mask is not None:
+            codes = np.repeat(codes, group.mask.sum(axis=1))
+        checks.shadow.list_reads(region, places, access.size, codes, instruction.address)
 
     def _polled(self, rows: Array, label: int, offsets: Array, size: int) -> None:
         """Waves that read by the same instruction what they have read before stand back, so that others go on."""
@@ -292,8 +351,10 @@ def global_checks(
     total = grid.x * grid.y * grid.z * each
     if total == 1:
         return None
-    listed = instructions_of(kernel, program)
-    model, ordering = model_of(kernel), next((one for one in listed if communicates(one)), None)
+    ordering, granule = program.remembered(
+        "global accesses", kernel.address, lambda: _accesses(program.of_kernel(kernel))
+    )
+    model = model_of(kernel)
     why = ""
     if model is None:
         why = "its waves may be on several compute units (TgSplit mode)"
@@ -301,10 +362,14 @@ def global_checks(
         why = f"its workgroups communicate, and the launch has more than {MOST_AGENTS} waves"
     if why or model is None:
         message = f"races in global memory are not checked: {why}"
-        tally.note(entry_at(tally, "not checked", ordering or listed[0], message, 1))
+        tally.note(entry_at(tally, "not checked", ordering or program.of_kernel(kernel)[0], message, 1))
         return None
-    accesses = [access_of(one.name) or tensor_access(one.name) for one in listed]
-    sizes = [access.size for access in accesses if access is not None and access.unit != "ds"]
-    granule = min([4, *[size & -size for size in sizes]])
     order = GlobalOrder(model, each, total, ordering is not None)
     return GlobalChecks(GridRaces(memory, granule, order), order, grid)
+
+
+def _accesses(listed: Sequence[DecodedInstruction]) -> tuple[DecodedInstruction | None, int]:
+    """The first instruction that communicates, and the bytes that all accesses of global memory are multiples of."""
+    accesses = [access_of(one.name) or tensor_access(one.name) for one in listed]
+    sizes = [access.size for access in accesses if access is not None and access.unit != "ds"]
+    return next((one for one in listed if communicates(one)), None), min([4, *[size & -size for size in sizes]])

@@ -15,6 +15,7 @@ import numpy as np
 from ...asm.decoded import ConstantOperand
 from ...emulator import core, fast
 from ...emulator.core import Task, address
+from .core_operations import CONSTANT, vector_code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,20 +25,30 @@ if TYPE_CHECKING:
     from ...base.arrays import Array
     from ...emulator.execution import Execution, Places
     from ...formats import Format
-    from .batch import Batch
     from .operands import Operand
-    from .state import Group, Registers
+    from .state import Group
 
-__all__ = ["WaveProduct"]
+__all__ = ["ROOM", "WaveProduct"]
+
+ROOM = 1 << 16
+"""Numbers of 32 bits for the elements of a product of one wave."""
 
 
 class _Matrix(ctypes.Structure):
     """The struct Matrix of products.c."""
 
     _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("file", "at", "copy", "values", "exponents")),
+        *((name, ctypes.c_void_p) for name in ("at", "copy", "values", "exponents")),
         ("count", ctypes.c_int64), ("copies", ctypes.c_int64), ("bits", ctypes.c_int32), ("cut", ctypes.c_uint32),
-        ("constant", ctypes.c_uint32),
+    ]  # fmt: skip
+
+
+class _Table(ctypes.Structure):
+    """The struct Table of products.c."""
+
+    _fields_ = [
+        ("task", Task), ("kernel", ctypes.c_void_p), *((name, _Matrix) for name in "abcd"),
+        ("blocks", ctypes.c_int64), ("aligned", ctypes.c_int64),
     ]  # fmt: skip
 
 
@@ -45,16 +56,12 @@ class _Product(ctypes.Structure):
     """The struct Product of products.c."""
 
     _fields_ = [
-        ("task", Task), ("kernel", ctypes.c_void_p), *((name, _Matrix) for name in "abcd"),
-        *((name, ctypes.c_void_p) for name in (
-            "values_a", "values_b", "values_c", "exponents_a", "exponents_b", "flags", "declined",
-        )),
-        ("blocks", ctypes.c_int64),
+        ("table", ctypes.c_void_p), *((name, ctypes.c_int32) for name in "abcd"), ("constant", ctypes.c_uint32),
     ]  # fmt: skip
 
 
 def _core() -> Callable[[int, int, int], int] | None:
-    return core.function("products", core.WAVES, ctypes.c_int64)
+    return core.function("product", (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64), ctypes.c_int64)
 
 
 class Tables:
@@ -65,15 +72,16 @@ class Tables:
     b: tuple[Array, ...]
     c: tuple[Array, ...]
     d: tuple[Array, ...]
+    execution: Execution
     kernel: fast.Kernel
     lanes: int
     padded: int
 
-    __slots__ = ("a", "b", "c", "d", "kernel", "lanes", "padded")
+    __slots__ = ("a", "b", "c", "d", "execution", "kernel", "lanes", "padded")
 
     def __init__(self, execution: Execution, kernel: fast.Kernel) -> None:
         columns = execution.inst.n
-        self.kernel = kernel
+        self.execution, self.kernel = execution, kernel
         self.lanes = 8 if columns < 64 and columns % 32 in range(1, 17) else 32  # as `fast.chain`
         self.padded = -(-columns // self.lanes) * self.lanes
         held = "C" if "C" in execution.inst.operands else "D"
@@ -115,100 +123,94 @@ def _tables(execution: Execution) -> Tables | None:
     held = "C" if "C" in execution.inst.operands else "D"
     if execution.places("D").copies != 1 or execution.places(held).copies != 1:
         return None
-    return Tables(execution, kernel)
+    found = Tables(execution, kernel)
+    return found if 2 * (found.a[0].size + found.b[0].size + found.d[0].size) <= ROOM else None
 
 
 class WaveProduct:
-    """A matrix instruction with its operands. d: the first register of D."""
+    """A matrix instruction with its operands."""
 
-    execution: Execution
     operands: dict[str, Operand]
     tables: Tables
 
-    def __init__(self, execution: Execution, tables: Tables, operands: dict[str, Operand]) -> None:
-        self.execution, self.tables, self.operands = execution, tables, operands
+    def __init__(self, tables: Tables, operands: dict[str, Operand]) -> None:
+        self.tables, self.operands = tables, operands
+        self._described: dict[int, Any] = {}
+
+    def carry_out(self, group: Group) -> Array | None:
+        """Execute it in a group of waves; gives which of them are still to do, None if none is."""
+        carried_out = _core()
+        assert carried_out is not None
+        batch, waves = group.batch, group.registers.waves
+        if waves not in self._described:
+            self._described[waves] = self.described(waves, group.lanes)
+        if carried_out(batch.core.of(group), ctypes.addressof(self._described[waves]), group.lanes):
+            return None
+        return batch.core.left(group)
 
     @staticmethod
     def of(execution: Execution, operands: dict[str, Operand]) -> WaveProduct | None:
         """A product whose operands (A, B, C, D) are vector registers, C also a constant; None of another."""
-        tables = None if _core() is None else _tables(execution)
         for name, operand in operands.items():
             constant = isinstance(operand, ConstantOperand)
             if not (name == "C" if constant else getattr(operand, "file", "") in ("v", "a")):
                 return None
-        return None if tables is None else WaveProduct(execution, tables, operands)
+        tables = None if _core() is None else _tables(execution)
+        return None if tables is None else WaveProduct(tables, operands)
 
-    def carry_out(self, group: Group) -> Array | None:
-        """Execute it in a group of waves; gives which of them are still to do, None if none is."""
-        batch, carried_out = group.batch, _core()
-        assert carried_out is not None
-        bound = batch.prepared.get(self)
-        if bound is None:
-            bound = batch.prepared[self] = self._bound(batch)
-        product, declined = bound
-        if not carried_out(batch.running_waves(group), ctypes.addressof(product), group.lanes):
-            return None
-        found: Array = declined[: group.count] != 0
-        return found
-
-    def _bound(self, batch: Batch) -> tuple[_Product, Array]:
-        """The product in a batch, and where the core enters what it declines; what does not depend on the operands is
-        shared."""
-        shared = batch.prepared.get(self.execution)
-        if shared is None:
-            shared = batch.prepared[self.execution] = _Shared(self.execution, self.tables, batch.registers)
-        product = _Product.from_buffer_copy(shared.product)
+    def described(self, waves: int, lanes: int) -> Any:
+        """The product for the core, in a batch of some number of waves, each of some lanes."""
+        table = _placed(self.tables, waves, lanes)
+        made = _Product(table=table.address)
+        made.kept = table
         for name, operand in self.operands.items():
-            matrix = getattr(product, name.lower())
             if isinstance(operand, ConstantOperand):
-                matrix.constant = operand.bits & 0xFFFFFFFF
-                continue
-            file = batch.registers.file(operand)
-            matrix.file = address(file) + file.strides[0] * operand[1]
-        return product, shared.declined
+                made.c, made.constant = CONSTANT, operand.bits & 0xFFFFFFFF
+            else:
+                setattr(made, name.lower(), vector_code(operand))
+        return made
 
 
-class _Shared:
-    """A product in a batch, without its operands, and the arrays that it points to."""
+class _Placed:
+    """The tables of a product in a batch, and the arrays that they point to. address: of the struct."""
 
-    def __init__(self, execution: Execution, tables: Tables, registers: Registers) -> None:
+    address: int
+
+    def __init__(self, tables: Tables, waves: int, lanes: int) -> None:
         self._kept: list[Array] = []
-        self.product = product = _Product()
-        task = Task.from_buffer_copy(tables.kernel.task)
+        self._row = waves * lanes
+        execution, kernel, self._table = tables.execution, tables.kernel, _Table()
+        task, table = Task.from_buffer_copy(kernel.task), self._table
         task.rows, task.columns, task.depth = execution.inst.m, tables.padded, execution.inst.k
-        task.lanes, product.blocks = tables.lanes, execution.inst.blocks
-        for name, table in (("A", tables.a), ("B", tables.b), ("C", tables.c), ("D", tables.d)):
-            self._matrix(getattr(product, name.lower()), registers, execution.formats[name], table)
-        for name in ("a", "b"):
-            matrix = getattr(product, name)
-            setattr(task, name, self._new(np.empty(matrix.count, np.float32)))
-            setattr(product, f"values_{name}", getattr(task, name))
-            if tables.kernel.aligned:
-                setattr(task, f"exponent_{name}", self._new(np.empty(matrix.count, np.int16)))
-                setattr(product, f"exponents_{name}", getattr(task, f"exponent_{name}"))
-            form = execution.formats[name.upper()]
+        task.lanes, table.blocks, table.aligned = tables.lanes, execution.inst.blocks, bool(kernel.aligned)
+        table.task = task
+        for name, places in (("A", tables.a), ("B", tables.b), ("C", tables.c), ("D", tables.d)):
+            self._matrix(getattr(table, name.lower()), execution.formats[name], places)
+        for name in "AB":
+            form, matrix = execution.formats[name], getattr(table, name.lower())
             if form.bits <= 16:
-                values, exponents = fast.tables(form.name, tables.kernel.flushed)
+                values, exponents = fast.tables(form.name, kernel.flushed)
                 matrix.values = self._new(values)
-                if tables.kernel.aligned and exponents is not None:
+                if kernel.aligned and exponents is not None:
                     matrix.exponents = self._new(exponents)
-        size = int(product.d.count)
-        task.c, task.flags = self._new(np.empty(size, np.float32)), self._new(np.empty(size, np.uint8))
-        product.values_c, product.flags, product.task = task.c, task.flags, task
-        self.declined = np.zeros(registers.waves, np.uint8)
-        product.declined = address(self.declined)
-        kernel: Any = core.function(tables.kernel.name)
-        product.kernel = ctypes.cast(kernel, ctypes.c_void_p).value
+        function: Any = core.function(kernel.name)
+        table.kernel = ctypes.cast(function, ctypes.c_void_p).value
+        self.address = ctypes.addressof(table)
 
     def _new(self, array: Array) -> int:
         self._kept.append(array)
         return address(array)
 
-    def _matrix(self, matrix: Any, registers: Registers, form: Format, tables: tuple[Array, ...]) -> None:
+    def _matrix(self, matrix: Any, form: Format, tables: tuple[Array, ...]) -> None:
         matrix.bits, matrix.cut = form.bits, 0xFFFFE000 if form.bits == 32 and form.mantissa == 10 else 0xFFFFFFFF
-        row = registers.waves * registers.lanes * (32 // form.bits)
+        row = self._row * (32 // form.bits)
         places = [np.where(one < 0, -1, (one >> 32) * row + (one & 0xFFFFFFFF)).astype(np.int32) for one in tables]
         places = [np.ascontiguousarray(one.reshape(-1)) for one in places]
         matrix.count, matrix.copies, matrix.at = places[0].size, len(places) - 1, self._new(places[0])
         if len(places) > 1:
             matrix.copy = self._new(np.concatenate(places[1:]))
+
+
+@lru_cache(maxsize=64)
+def _placed(tables: Tables, waves: int, lanes: int) -> _Placed:
+    return _Placed(tables, waves, lanes)

@@ -14,18 +14,21 @@ from ...base.records import Cache
 from ...hazards.lint import missing_states
 from ...hazards.memory_waits import TooManyPaths, missing_result_waits
 from ...hazards.pending import decoded_blocks
+from ..device.shared import Labels
 from .arithmetic import arithmetic, dot, dual, lower_lanes, mixed, packed_arithmetic
-from .control import ENDS_BLOCK, NOTHING, control_step
+from .control import ENDS_BLOCK, NOTHING, control_step, counts_waited
+from .core_operations import operations_of
 from .cross_lane import CROSS_LANE
+from .global_moves import GlobalMove
 from .indexing import INDEX_MODE, indexed, is_relative, with_high_bits
-from .matrix import matrix_step
+from .matrix import Multiplication
 from .memory import access_of
-from .memory_steps import memory_step, transposing_access
+from .memory_steps import local_moves, memory_step, transposing_access
 from .modifiers import Modifiers, masked, modifiers_of
 from .narrow_formats import is_scaled, is_stochastic, scaled, stochastic
 from .operands import numbers_of
 from .operations.packed import DOTS, MIXED, PACKED
-from .runs import Run, operations_of, planned
+from .runs import Run, planned
 from .state import EXEC, M0, SCALARS, SCC, VCC
 from .target import UNKNOWN
 from .tensor_copies import tensor_access
@@ -34,19 +37,22 @@ from .undefined import is_equality, lane_words, moves_bits, packed_halves, read_
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Any
+    from typing import Any, TypeVar
 
     from ...asm.code_objects import Kernel
     from ...asm.decoded import DecodedInstruction
     from ...hazards.lint import MissingStates
     from ...hazards.memory_waits import MemoryWait
     from ...model import Instruction
+    from .core_operations import Operation
+    from .local_access import LocalMove
     from .memory import Access
     from .modifiers import Compute, Store
-    from .runs import Operation
     from .state import Group
     from .target import MachineTarget
     from .undefined import Half
+
+    Found = TypeVar("Found")
 
 __all__ = ["Program", "Step", "program_of"]
 
@@ -68,9 +74,11 @@ class Step:
     read, the ones of a memory access's address; uses: of those read, the ones that a result depends on. kind:
     "arithmetic", "cross", "lane", "matrix", "memory", "control". access: of a memory instruction. count: of which
     counters (see `counters`), or "". relative: whether M0 chooses its registers; indexable: whether it does in the
-    mode of gfx9. bitwise: whether it moves bits (see `undefined`); bits: those of a source that it reads. places: the
-    registers of each source; operations: of the core (see `runs`), None if it has none; lane_masks: the scalar
-    registers that it reads as masks of lanes, and the word that each is; lane_results: those that it writes.
+    mode of gfx9. bitwise: whether it moves bits (see `undefined`); bits: those of a source that it reads. places:
+    the registers of each source; operations: of the core (see `runs`), None if it has none; moves: accesses that
+    the core can carry out; rest: of LDS, carries out those from a number on; product: of a matrix instruction that
+    it can; waits: of a wait for counters the greatest number of each; lane_masks: the scalar registers that it
+    reads as masks of lanes, and the word that each is; lane_results: those that it writes.
     equality: whether it tells if integers are equal. halves: of a packed one (see `undefined.packed_halves`).
     vector: whether MODE can skip it.
     """
@@ -78,7 +86,8 @@ class Step:
     __slots__ = (
         "access", "addresses", "count", "executed", "instruction", "kind", "matrix", "reads", "run", "touched",
         "writes", "low", "low_reads", "uses", "relative", "indexable", "writes_lds",
-        "bitwise", "bits", "equality", "halves", "lane_masks", "lane_results", "operations", "places", "vector",
+        "bitwise", "bits", "equality", "halves", "lane_masks", "lane_results", "moves", "operations", "places",
+        "product", "rest", "vector", "waits",
         "_target",
     )  # fmt: skip
     instruction: DecodedInstruction
@@ -93,7 +102,12 @@ class Step:
     bitwise: bool
     equality: bool
     halves: tuple[Half, Half] | None
+    matrix: Instruction | None
+    moves: tuple[LocalMove | GlobalMove, ...]
     operations: tuple[Operation, ...] | None
+    product: Multiplication | None
+    waits: dict[str, int] | None
+    rest: Callable[..., None]
     bits: int
     lane_masks: dict[int, int]
     lane_results: dict[int, int]
@@ -106,11 +120,11 @@ class Step:
 
     def __init__(self, instruction: DecodedInstruction, target: MachineTarget) -> None:
         self.instruction, self.executed, self.access, self.count = instruction, 0, None, ""
-        self.matrix: Instruction | None = None
         self.reads: frozenset[int] = frozenset()
         self.writes: frozenset[int] = frozenset()
         self.addresses: frozenset[int] = frozenset()
         self.relative = is_relative(instruction.name)
+        self.matrix, self.moves, self.product, self.waits = None, (), None, None
         self._target, self.operations = target, None if self.relative else operations_of(instruction, target)
         if self.operations is not None:
             self.kind, self.run = "lane" if instruction.name in CROSS_LANE else "arithmetic", self._run_later
@@ -211,17 +225,23 @@ class Step:
     def _executor(self, instruction: DecodedInstruction, target: MachineTarget) -> tuple[str, Callable[[Group], None]]:
         name = instruction.name
         if (inst := target.matrix_instruction(instruction)) is not None:
-            self.matrix = inst
-            return "matrix", matrix_step(instruction, inst, target)
+            self.matrix, multiplication = inst, Multiplication(instruction, inst, target)
+            self.product = multiplication if multiplication.product is not None else None
+            return "matrix", multiplication.run
         if (control := control_step(instruction, target)) is not None:
+            self.waits = counts_waited(instruction, target)
             return "control", control
         if name in CROSS_LANE:
             if "ds" in flags_of(name):
                 self.count = "lds"
             return "cross" if _BY_LANE.isdisjoint(flags_of(name)) else "lane", CROSS_LANE[name](instruction, target)
         if (access := transposing_access(name, target) or access_of(name) or tensor_access(name)) is not None:
-            self.access = access
-            return "memory", memory_step(instruction, access, target)
+            self.access, run = access, memory_step(instruction, access, target)
+            if access.unit == "ds" and "_tr" not in instruction.name:
+                self.moves, self.rest = local_moves(instruction, access), run
+            elif (move := GlobalMove.of(instruction, access)) is not None:
+                self.moves = (move,)
+            return "memory", run
         parts = _parts(instruction, target)
         if instruction.second is not None:
             return "arithmetic", dual(parts, _parts(instruction.second, target))
@@ -366,12 +386,14 @@ def _decoded(kernel: Kernel, gaps: dict[int, str]) -> Iterator[DecodedInstructio
 class Program:
     """The instructions of a code object by address, and its basic blocks.
 
-    indexes: whether M0 chooses registers, or S_SET_VGPR_MSB does. lock: held while a launch counts what its steps
-    execute, and until that is read: other threads that launch the same code wait.
+    labels: by which the accesses of LDS are kept. indexes: whether M0 chooses registers, or S_SET_VGPR_MSB does. lock:
+    held while a launch counts what its steps execute, and until that is read: other threads that launch the same code
+    wait.
     """
 
     indexes: bool
     instructions: dict[int, DecodedInstruction]
+    labels: Labels
     lock: Any
     target: MachineTarget
 
@@ -383,11 +405,11 @@ class Program:
         goals = [int(one.modifiers["target"]) for one in self.instructions.values() if "target" in one.modifiers]
         self._leaders = frozenset(goals)
         self.steps: dict[int, Step] = {}
-        self._blocks: dict[int, tuple[tuple[Step, ...], tuple[Step | Run, ...]]] = {}
+        self.labels = Labels()
+        self._blocks: dict[tuple[int, bool], tuple[tuple[Step, ...], tuple[Step | Run, ...]]] = {}
         self._others: dict[tuple[int, Any, int], Step] = {}
-        self._missing: dict[int, tuple[list[MissingStates], str]] = {}
         self._texts: dict[int, str] = {}
-        self._unwaited: dict[int, list[MemoryWait] | None] = {}
+        self._known: dict[tuple[str, int], Any] = {}
         self.indexes = any(one.name in INDEX_MODE or is_relative(one.name) for one in self.instructions.values())
 
     def step(self, address: int) -> Step:
@@ -425,9 +447,13 @@ class Program:
             found.instruction = step.instruction
         return self._others[place]
 
-    def block(self, address: int) -> tuple[tuple[Step, ...], tuple[Step | Run, ...]]:
-        """The instructions from an address to the next branch, barrier or branch target: each, and as runs."""
-        if address not in self._blocks:
+    def block(self, address: int, separate: bool) -> tuple[tuple[Step, ...], tuple[Step | Run, ...]]:
+        """The instructions from an address to the next branch, barrier or branch target: each, and as runs.
+
+        Args:
+            separate: whether accesses of global memory are looked at one by one.
+        """
+        if (address, separate) not in self._blocks:
             with collector_paused():
                 steps = [self.step(address)]
                 while steps[-1].instruction.name not in ENDS_BLOCK:
@@ -435,8 +461,8 @@ class Program:
                     if following in self._leaders:
                         break
                     steps.append(self.step(following))
-                self._blocks[address] = tuple(steps), planned(steps)
-        return self._blocks[address]
+                self._blocks[address, separate] = tuple(steps), planned(steps, self.labels, separate)
+        return self._blocks[address, separate]
 
     def reset(self) -> None:
         """Forget how often the instructions were executed."""
@@ -450,32 +476,51 @@ class Program:
                 if isinstance(part, Run):
                     part.settle()
 
-    def missing_states(self, target: str, listed: list[DecodedInstruction]) -> tuple[list[MissingStates], str]:
-        """Where the instructions of a kernel lack wait states, or why that cannot be told; remembered for it."""
-        first = listed[0].address
-        if first not in self._missing:
-            try:
-                with collector_paused():
-                    self._missing[first] = list(missing_states(listed, target)), ""
-            except Error as error:
-                self._missing[first] = [], f"{error}"
-        return self._missing[first]
+    def of_kernel(self, kernel: Kernel) -> tuple[DecodedInstruction, ...]:
+        """The instructions of a kernel itself."""
+        end = kernel.address + len(kernel.code)
+        return self.remembered("instructions", kernel.address, lambda: tuple(
+            [one for address, one in self.instructions.items() if kernel.address <= address < end]
+        ))  # fmt: skip
 
-    def missing_result_waits(self, target: str, listed: list[DecodedInstruction]) -> list[MemoryWait] | None:
-        """Where the instructions of a kernel in the mode of expert scheduling lack s_wait_alu, None where that takes
-        too long; remembered for it."""
-        first = listed[0].address
-        if first not in self._unwaited:
+    def remembered(self, what: str, address: int, make: Callable[[], Found]) -> Found:
+        """Something about the kernel at an address that follows from its instructions: found out once."""
+        if (what, address) not in self._known:
+            with collector_paused():
+                self._known[what, address] = make()
+        found: Found = self._known[what, address]
+        return found
+
+    def missing_states(self, kernel: Kernel) -> tuple[list[MissingStates], str]:
+        """Where the instructions of a kernel lack wait states, or why that cannot be told."""
+
+        def make() -> tuple[list[MissingStates], str]:
             try:
-                with collector_paused():
-                    texts = [self.text(one) for one in listed]
-                    self._unwaited[first] = missing_result_waits(texts, decoded_blocks(listed), target)
+                return list(missing_states(list(self.of_kernel(kernel)), kernel.target)), ""
+            except Error as error:
+                return [], f"{error}"
+
+        return self.remembered("missing states", kernel.address, make)
+
+    def missing_result_waits(self, kernel: Kernel) -> list[MemoryWait] | None:
+        """Where the instructions of a kernel in the mode of expert scheduling lack s_wait_alu, None where that takes
+        too long."""
+
+        def make() -> list[MemoryWait] | None:
+            listed = list(self.of_kernel(kernel))
+            try:
+                texts = [self.text(one) for one in listed]
+                return missing_result_waits(texts, decoded_blocks(listed), kernel.target)
             except TooManyPaths:
-                self._unwaited[first] = None
-        return self._unwaited[first]
+                return None
+
+        return self.remembered("missing result waits", kernel.address, make)
 
     def registers(self) -> tuple[int, int]:
         """How many vector registers and accumulators the instructions name."""
+        return self.remembered("registers", -1, self._registers)
+
+    def _registers(self) -> tuple[int, int]:
         most = {"v": 0, "a": 0}
         for instruction in self.instructions.values():
             halves = [instruction, *([instruction.second] if instruction.second is not None else [])]

@@ -1,445 +1,225 @@
-"""Runs of instructions that only compute, carried out by the compiled core in one call.
+"""Runs of instructions that the compiled core carries out in one call (steps.c).
 
-An instruction that `operations_of` can put into words of the core (lanes.c) is an `Operation` there, or two; a `Run` is
-as many of them as follow each other. What they compute is, bit for bit, what their rows in `operations` do, which stay
-the definition: without the core, in another mode of rounding, under an observer, where a register is undefined or its
-load is outstanding, and from an operation on that declines (a NaN results), each instruction is carried out by itself.
+A `Run` is as many instructions of a block as follow each other and are known to the core: what only computes
+(`core_operations`), loads and stores (`local_access`, `global_moves`), matrix instructions (`products`), and waits and
+hints between them. What they do is, bit for bit, what each does by itself, which stays the definition: without the
+core, in another mode of rounding, under an observer, where a register is undefined or its load is outstanding, each
+instruction is carried out by itself, and so is one that the core declines (a NaN results, an access races).
+
+Counters of outstanding accesses do not depend on what is loaded: they are advanced for a whole run before it is carried
+out, up to the first instruction that touches what is outstanding.
 """
 
 from __future__ import annotations
 
 import ctypes
-import re
-from functools import lru_cache
 
 import numpy as np
 
-from ...asm.decoded import ConstantOperand, RegisterOperand
+from ...asm.tables import flags_of
 from ...emulator import core
 from ...emulator.core import address
-from .modifiers import HINTS, dpp8_lanes, dpp_lanes, written_lanes
-from .state import EXEC, ROWS, SCC
+from ..device.shared import Labels
+from .control import NOTHING
+from .core_operations import Operation, computes_floats
+from .global_moves import GlobalMove
+from .local_access import LocalMove
+from .products import ROOM
+from .state import EXEC, SCC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from ...asm.decoded import DecodedInstruction
     from ...base.arrays import Array
-    from .operands import Operand
+    from ..device.grid_races import GridRaces
+    from ..device.memory import GlobalMemory
+    from ..device.shared import SharedMemory
+    from .checks import Unread
+    from .counters import Flight, Landing
     from .program import Step
-    from .state import Group
-    from .target import MachineTarget
+    from .state import Group, Registers
 
-__all__ = ["Operation", "Run", "RunningWaves", "operations_of", "planned"]
+__all__ = ["CoreWaves", "Run", "planned"]
 
-_VECTOR, _ACCUMULATOR, _SCALAR, _CONSTANT = (kind << 16 for kind in range(4))
-_NONE = -1
-_ALL = 0xFFFFFFFF
+_KINDS = ("read", "write", "atomic", "compare-and-swap", "unwaited", "unfetched")
+"""Of accesses of LDS, in the order of the enum in waves.h."""
+_COMPUTES, _MOVES, _MULTIPLIES, _REACHES = range(4)
+_WORDS = 32
+"""Words of room for each lane that runs: a number of 64 bits for each byte of an access."""
 
 
-class Operation(ctypes.Structure):
-    """The struct Operation of lanes.c."""
+class _Layer(ctypes.Structure):
+    """The struct Layer of waves.h."""
 
-    code: int
-    destination: int
-    second: int
-    source: Any
-    low: Any
-    high: Any
-    shift: Any
-    keep: Any
-    flip: Any
-    old: int
-    up: int
-    parts: int
-    moves: int
-    zeros: int
-    inactive: int
-    there: int
-    allowed: int
-    from_: Any
-
-    _fields_ = [
-        ("code", ctypes.c_int32), ("destination", ctypes.c_int32), ("second", ctypes.c_int32),
-        ("source", ctypes.c_int32 * 3),
-        *((name, ctypes.c_uint32 * 3) for name in ("low", "high", "shift", "keep", "flip")),
-        ("old", ctypes.c_uint32), ("up", ctypes.c_uint32),
-        *((name, ctypes.c_int32) for name in ("parts", "moves", "zeros", "inactive")),
-        ("there", ctypes.c_uint64), ("allowed", ctypes.c_uint64), ("from_", ctypes.c_uint8 * 64),
-    ]  # fmt: skip
+    _fields_ = [("waves", ctypes.c_void_p), ("labels", ctypes.c_void_p)]
 
 
 class _Waves(ctypes.Structure):
-    """The struct Waves of lanes.c."""
+    """The struct Waves of waves.h."""
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ("v", "a", "s", "rows")),
         ("count", ctypes.c_int64), ("waves", ctypes.c_int64), ("room", ctypes.c_void_p),
         ("exec", ctypes.c_int64), ("scc", ctypes.c_int64),
+        ("lds", ctypes.c_void_p), ("undefined", ctypes.c_void_p), ("limit", ctypes.c_int64), ("stride", ctypes.c_int64),
+        ("workgroup", ctypes.c_void_p), ("number", ctypes.c_void_p), ("layers", _Layer * 2 * len(_KINDS)),
+        *((name, ctypes.c_void_p) for name in (
+            "read", "writer", "values", "declined", "memory", "starts", "ends", "places", "writeable", "entered",
+        )),
+        ("regions", ctypes.c_int64), ("shift", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in (
+            "writers", "readers", "write_bits", "read_reach", "write_labels", "read_labels", "several_reads",
+            "several_changes",
+        )),
+        ("first", ctypes.c_int64),
     ]  # fmt: skip
 
 
-def _core() -> Callable[[int, int, int, int, int], int] | None:
-    return core.function("lanes", (*core.WAVES, ctypes.c_int64, ctypes.c_int64), ctypes.c_int64)
+class _Item(ctypes.Structure):
+    """The struct Item of steps.c."""
+
+    _fields_ = [("kind", ctypes.c_int32), ("count", ctypes.c_int32), ("what", ctypes.c_void_p), ("out", ctypes.c_int64)]
 
 
-@lru_cache(maxsize=1)
-def _codes() -> dict[str, int]:
-    """The number of each operation of the core, in the order of the numbers; none without the core."""
-    names = core.function("lane_operations", (), ctypes.c_char_p)
-    return {} if names is None else {name: number for number, name in enumerate(names().decode().split())}
+class CoreWaves:
+    """The waves of a batch, their registers and memory, as the core sees them. declined: by wave that runs, whether the
+    last product is still to do."""
 
+    declined: Array
 
-# --- which operation an instruction is ---
+    def __init__(self, registers: Registers) -> None:
+        self._lds: SharedMemory | None = None
+        self._struct = struct = _Waves(
+            address(registers.v), address(registers.a), address(registers.s), None, 0, registers.waves,
+            exec=EXEC, scc=SCC, first=-1,
+        )  # fmt: skip
+        lanes = registers.waves * registers.lanes
+        self.declined = np.zeros(registers.waves, np.uint8)
+        room, values = np.empty(_WORDS * lanes, np.uint32), np.empty(ROOM, np.float32)
+        struct.room, struct.values, struct.declined = address(room), address(values), address(self.declined)
+        self._shadow: GridRaces | None = None
+        self._rows: Array = np.zeros(0, np.int64)
+        self._kept: list[Array] = [room, values]
+        self._version = -1
 
+    def reach(self, memory: GlobalMemory, shadow: GridRaces | None) -> None:
+        """Enter global memory. shadow: who accessed what; None if that is not checked."""
+        struct, regions, self._shadow = self._struct, memory.regions, shadow
+        tables: dict[str, Array] = {
+            "starts": np.array([one.start for one in regions], np.uint64),
+            "ends": np.array([one.end for one in regions], np.uint64),
+            "places": np.array([one.place for one in regions], np.int64),
+            "writeable": np.array([one.writeable for one in regions], np.uint8), "memory": memory.data,
+        }  # fmt: skip
+        if shadow is not None:
+            tables.update(shadow.shadows())
+        for name, table in tables.items():
+            setattr(struct, name, address(table))
+        self._kept += tables.values()
+        struct.regions, struct.shift = len(regions), 0 if shadow is None else shadow.granule.bit_length() - 1
 
-_SHIFTED_ADD = {f"s_lshl{by}_add_u32": by for by in (1, 2, 3, 4)}
-
-
-def _table() -> dict[str, str]:
-    """The operation of each mnemonic; of comparisons see `_compared`."""
-    found = {
-        "v_mov_b32 v_accvgpr_mov_b32 v_accvgpr_read_b32 v_accvgpr_write_b32": "mov", "v_not_b32": "not",
-        "v_and_b32": "and", "v_or_b32": "or", "v_xor_b32": "xor", "v_xnor_b32": "xnor", "v_and_or_b32": "and_or",
-        "v_or3_b32": "or3", "v_xor3_b32": "xor3", "v_bfi_b32": "bfi", "v_bfe_u32": "bfe_u32", "v_bfe_i32": "bfe_i32",
-        "v_lshlrev_b32": "lshlrev", "v_lshrrev_b32": "lshrrev", "v_ashrrev_i32": "ashrrev",
-        "v_lshl_add_u32": "lshl_add", "v_add_lshl_u32": "add_lshl", "v_lshl_or_b32": "lshl_or", "v_xad_u32": "xad",
-        "v_add_u32 v_add_nc_u32 v_add_i32 v_add_nc_i32": "add", "v_sub_u32 v_sub_nc_u32 v_sub_i32 v_sub_nc_i32": "sub",
-        "v_subrev_u32 v_subrev_nc_u32": "subrev", "v_add3_u32": "add3", "v_mul_lo_u32": "mul_lo",
-        "v_mul_hi_u32": "mul_hi_u32", "v_mul_hi_i32": "mul_hi_i32", "v_mul_u32_u24": "mul_u24",
-        "v_mul_i32_i24": "mul_i24", "v_mad_u32_u24": "mad_u24", "v_mad_i32_i24": "mad_i24",
-        "v_perm_b32": "perm", "v_alignbit_b32": "alignbit", "v_alignbyte_b32": "alignbyte", "v_bcnt_u32_b32": "bcnt",
-        "v_mbcnt_lo_u32_b32": "mbcnt_lo", "v_mbcnt_hi_u32_b32": "mbcnt_hi", "v_cndmask_b32": "cndmask",
-        "v_cvt_f32_i32": "f32_i32", "v_cvt_f32_u32": "f32_u32", "v_cvt_i32_f32": "i32_f32", "v_cvt_u32_f32": "u32_f32",
-        "v_fma_f32 v_fmac_f32 v_fmaak_f32 v_fmamk_f32": "fma_f32", "v_min_f32 v_min_num_f32": "min_f32",
-        "v_max_f32 v_max_num_f32": "max_f32", "v_min3_f32 v_min3_num_f32": "min3_f32",
-        "v_max3_f32 v_max3_num_f32": "max3_f32", "v_cvt_f32_f16": "f32_f16", "v_cvt_f16_f32": "f16_f32",
-        "v_cvt_pk_bf16_f32": "pk_bf16", "v_cvt_pk_f16_f32": "pk_f16", "v_lshl_add_u64": "lshl_add_u64",
-        "v_lshlrev_b64": "lshlrev_b64", "v_lshrrev_b64": "lshrrev_b64", "v_ashrrev_i64": "ashrrev_i64",
-        "v_mad_u64_u32 v_mad_co_u64_u32 v_mad_nc_u64_u32": "mad_u64_u32", "v_add_nc_u64 v_add_u64": "add_u64",
-        "v_mov_b64": "mov_b64", "v_add_co_u32": "add_co", "v_sub_co_u32": "sub_co", "v_subrev_co_u32": "subrev_co",
-        "v_addc_co_u32 v_add_co_ci_u32": "addc", "v_subb_co_u32 v_sub_co_ci_u32": "subb",
-        "v_subbrev_co_u32 v_subrev_co_ci_u32": "subbrev", "v_readfirstlane_b32": "readfirstlane",
-        "v_readlane_b32": "readlane", "v_writelane_b32": "writelane",
-        **{f"v_{name}_f32": f"{name}_f32" for name in (
-            "add", "sub", "subrev", "mul", "rcp", "rsq", "sqrt", "floor", "ceil", "trunc", "rndne",
-        )},
-        "v_rcp_iflag_f32": "rcp_f32",
-        **{f"v_{name}_{kind}": f"{name}_{kind}" for kind in ("i32", "u32")
-           for name in ("min", "max", "min3", "max3", "med3")},
-        **{f"v_pk_{name}_f32": f"pk_{name}_f32" for name in ("add", "mul", "fma")},
-        "s_mov_b32 s_movk_i32": "s_mov", "s_mov_b64": "s_mov64", "s_cselect_b32": "s_cselect",
-        "s_cselect_b64": "s_cselect64", "s_add_u32 s_add_co_u32": "s_add_u32", "s_sub_u32 s_sub_co_u32": "s_sub_u32",
-        "s_addc_u32 s_add_co_ci_u32": "s_addc", "s_subb_u32 s_sub_co_ci_u32": "s_subb",
-        "s_add_i32 s_add_co_i32 s_addk_i32 s_addk_co_i32": "s_add_i32", "s_sub_i32 s_sub_co_i32": "s_sub_i32",
-        "s_mul_i32": "s_mul", "s_mulk_i32": "s_mulk", "s_mul_hi_u32": "s_mul_hi_u32", "s_mul_hi_i32": "s_mul_hi_i32",
-        "s_add_u64 s_add_nc_u64": "s_add_u64", "s_not_b32": "s_not", "s_not_b64": "s_not64", "s_lshl_b32": "s_lshl",
-        "s_lshr_b32": "s_lshr", "s_ashr_i32": "s_ashr", "s_lshl_b64": "s_lshl64", "s_lshr_b64": "s_lshr64",
-        "s_ashr_i64": "s_ashr64", "s_bfe_u32": "s_bfe_u32", "s_bfe_i32": "s_bfe_i32",
-        "s_pack_ll_b32_b16": "s_pack_ll", "s_sext_i32_i8": "s_sext8", "s_sext_i32_i16": "s_sext16",
-        "s_bitcmp0_b32": "s_bitcmp0", "s_bitcmp1_b32": "s_bitcmp1", "s_abs_i32": "s_abs",
-        "s_bcnt1_i32_b32": "s_bcnt1", "s_ff1_i32_b32 s_ctz_i32_b32": "s_ff1", "s_bfm_b32": "s_bfm",
-        **dict.fromkeys(_SHIFTED_ADD, "s_lshladd"),
-        **{f"s_{name}_{kind}": f"s_{name}_{kind}" for kind in ("i32", "u32") for name in ("min", "max")},
-    }  # fmt: skip
-    for name, own in (("and", "and"), ("or", "or"), ("xor", "xor"), ("andn2", "andn2"), ("and_not1", "andn2"),
-                      ("orn2", "orn2"), ("or_not1", "orn2"), ("nand", "nand"), ("nor", "nor"),
-                      ("xnor", "xnor")):  # fmt: skip
-        found[f"s_{name}_b32"], found[f"s_{name}_b64"] = f"s_{own}", f"s_{own}64"
-    return {name: own for names, own in found.items() for name in names.split()}
-
-
-_TABLE = _table()
-_COMPARED = re.compile(r"v_cmp_(n?(?:lt|eq|le|gt|lg|ge)|ne|o|u)_([iuf](?:32|64))")
-_SCALAR_COMPARED = re.compile(r"s_cmpk?_(eq|lg|gt|ge|lt|le)_([iu](?:32|64))")
-_FLOATING = re.compile(r"_f32|^f(32|16)|^pk_")
-_HALVES = {"f32_f16": 1}
-"""Operations whose sources are halves of a register."""
-_SIGNED = re.compile(r"(?:add|sub|subrev|mul|fma|min3?|max3?|rcp|rsq|sqrt|floor|ceil|trunc|rndne)_f32|[iu]32_f32"
-                     r"|f16_f32|f32_f16|cndmask|mov|pk_bf16|pk_f16|n?(?:lt|eq|le|gt|lg|ge|o|u)_f32")  # fmt: skip
-"""Operations whose sources NEG and ABS change."""
-_THREE = frozenset(["lshl_add_u64", "mad_u64_u32", "pk_fma_f32"])
-_DPP = ("dpp_ctrl", "dpp8", "row_mask", "bank_mask", "bound_ctrl", "fi")
-
-
-def _code_name(name: str) -> str | None:
-    """The operation of a mnemonic."""
-    if (own := _TABLE.get(name)) is not None:
-        return own
-    if match := _COMPARED.fullmatch(name):
-        relation, kind = match.groups()
-        relation = {"ne": "neq"}.get(relation, relation) if kind == "f32" else relation
-        return {"eq_u32": "eq_i32", "ne_u32": "ne_i32", "eq_i64": "eq_u64", "ne_i64": "ne_u64"}.get(
-            f"{relation}_{kind}", f"{relation}_{kind}"
-        )
-    if match := _SCALAR_COMPARED.fullmatch(name):
-        relation, kind = match.groups()
-        if kind == "u64":
-            return f"s_{relation}64"
-        return f"s_{relation}" if relation in ("eq", "lg") else f"s_{relation}_{kind}"
-    return None
-
-
-def operations_of(instruction: DecodedInstruction, target: MachineTarget) -> tuple[Operation, ...] | None:
-    """The operations that an instruction is; None if the core has none for it, or not with its modifiers.
-
-    Of both halves of a dual one, if the second reads nothing that the first writes.
-    """
-    codes = _codes() if _core() else {}
-    halves = [instruction] if instruction.second is None else [instruction, instruction.second]
-    found = []
-    for half in halves:
-        one = _operation(half._replace(name=half.name.replace("v_dual_", "v_")), target, codes)
-        if one is None:
-            return None
-        found.append(one)
-    if len(halves) == 2:
-        written = {number for d in halves[0].destinations for number in _registers(d)}
-        if any(number in written for source in halves[1].sources for number in _registers(source)):
-            return None
-    return tuple(found)
-
-
-def _registers(operand: Any) -> Iterable[tuple[str, int]]:
-    if isinstance(operand, RegisterOperand):
-        return [(operand.file, operand[1] + number) for number in range(operand[2])]
-    return ()
-
-
-def _operation(instruction: DecodedInstruction, target: MachineTarget, codes: dict[str, int]) -> Operation | None:
-    name = _code_name(instruction.name)
-    if name is None or name not in codes:
-        return None
-    made = Operation(code=codes[name], destination=_NONE, second=_NONE, allowed=(1 << 64) - 1)
-    made.source[:] = [_NONE] * 3
-    made.keep[:] = [_ALL] * 3
-    modifiers = {key: value for key, value in instruction.modifiers.items() if value and key not in HINTS}
-    if not name.startswith("s_"):
-        built = _vector(made, name, instruction, modifiers, target)
-    else:
-        built = _scalar(made, name, instruction, modifiers, target)
-    return made if built and not modifiers else None
-
-
-# --- operands ---
-
-
-def _source(made: Operation, place: int, operand: Operand, wide: bool = False) -> bool:
-    """Enter a source; whether the core can read it."""
-    if isinstance(operand, ConstantOperand):
-        made.source[place] = _CONSTANT
-        made.low[place], made.high[place] = operand.bits & _ALL, operand.bits >> 32 & _ALL
+    def enter_region(self) -> bool:
+        """Enter the reads of the region that a declined store is the first one to: whether there is such a region."""
+        region, self._struct.first = self._struct.first, -1
+        if region < 0 or self._shadow is None:
+            return False
+        self._shadow.enter_listed(region)
         return True
-    if operand.file in ("v", "a"):
-        made.source[place] = (_VECTOR if operand.file == "v" else _ACCUMULATOR) | operand[1]
-        return operand[2] == 1 + wide
-    if operand.file == "null":
-        made.source[place] = _CONSTANT
-        return True
-    if operand.file not in ROWS or operand.file in ("execz", "vccz"):
-        return False
-    made.source[place] = _SCALAR | ROWS[operand.file] + operand[1]
-    return True
+
+    def share(self, lds: SharedMemory, unread: Unread, workgroup_of: Array, wave_in_group: Array) -> None:
+        """Enter the memory that the waves of a workgroup share."""
+        struct, self._lds = self._struct, lds
+        numbers, groups = (wave_in_group + 1).astype(np.uint8), np.ascontiguousarray(workgroup_of, np.int64)
+        struct.workgroup, struct.number = address(groups), address(numbers)
+        struct.lds, struct.undefined = address(lds.data), address(lds.undefined)
+        struct.limit, struct.stride = lds.size, lds.stride
+        struct.read, struct.writer = unread.places()
+        self._kept += [numbers, groups]
+        for kind in ("read", "write"):
+            lds.races.layers_of(kind)
+
+    def left(self, group: Group) -> Array:
+        """In which waves of a group the last product is still to do."""
+        found: Array = self.declined[: group.count] != 0
+        return found
+
+    def of(self, group: Group) -> int:
+        """The address of the struct, for the waves of a group."""
+        struct, rows = self._struct, group.numbers()
+        if len(rows) != len(self._rows) or not (rows == self._rows).all():
+            self._rows = np.ascontiguousarray(rows, np.int64)
+            struct.rows, struct.count = address(self._rows), len(rows)
+        if self._lds is not None and self._lds.races.version != self._version:
+            self._version = self._lds.races.version
+            for kind, layers in zip(_KINDS, struct.layers):
+                for known, layer in zip(self._lds.races.layers_of(kind, make=False), layers):
+                    layer.waves, layer.labels = address(known.waves), address(known.labels)
+        return ctypes.addressof(struct)
 
 
-def _scalar_result(made: Operation, operand: RegisterOperand, field: str = "destination") -> bool:
-    """Enter a scalar result; whether the core can write it: not EXEC, and no vector register."""
-    if operand.file == "null":
-        return True
-    if operand.file not in ROWS or operand.file in ("exec", "execz", "vccz"):
-        return False
-    setattr(made, field, ROWS[operand.file] + operand[1])
-    return True
+def _core() -> Callable[..., int] | None:
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    return core.function("steps", (pointer, pointer, *[number] * 3, *[pointer] * 3), number)
 
 
-def _scalar(
-    made: Operation, name: str, instruction: DecodedInstruction, modifiers: dict[str, Any], target: MachineTarget
-) -> bool:
-    sources: list[Operand] = [one for one in instruction.sources if getattr(one, "file", "") != "scc"]
-    if "simm16" in instruction.modifiers:  # the operations to which the order matters have it last
-        raw = int(instruction.modifiers["simm16"])
-        signed = "simm" in target.row(instruction.name)[0]
-        sources.append(ConstantOperand((raw - (raw >> 15 << 16)) & _ALL if signed else raw, False))
-        modifiers.pop("simm16", None)
-    made.up = _SHIFTED_ADD.get(instruction.name, 0)
-    if len(sources) > 2 or not all(_source(made, place, one) for place, one in enumerate(sources)):
-        return False
-    for place in range(len(sources)):
-        if made.source[place] >> 16 < _SCALAR >> 16:
-            return False
-    results = [one for one in instruction.destinations if one.file != "scc"]
-    return not results or (len(results) == 1 and _scalar_result(made, results[0]))
+class _Ahead:
+    """What is known of a run's accesses before they are carried out: by the address of the instruction, as outstanding;
+    of global ones the codes of each wave (access, wave)."""
 
+    codes: Array
+    flights: dict[int, Flight]
 
-def _vector(
-    made: Operation, name: str, instruction: DecodedInstruction, modifiers: dict[str, Any], target: MachineTarget
-) -> bool:
-    destinations = list(instruction.destinations)
-    sources = list(instruction.sources)
-    if name in ("readfirstlane", "readlane"):
-        read = all(_source(made, place, one) for place, one in enumerate(sources))
-        return read and _scalar_result(made, destinations[0]) and made.destination >= 0
-    wide = "64" in name and name != "lshl_add_u64"
-    for place, operand in enumerate(sources):
-        pairs = wide and not (name in ("lshlrev_b64", "lshrrev_b64", "ashrrev_i64") and place == 0)
-        pairs = pairs and not (name == "mad_u64_u32" and place < 2)
-        pairs = pairs or (name.startswith("pk_") and name.endswith("_f32")) or (name == "lshl_add_u64" and place != 1)
-        if place >= 3 or not _source(made, place, operand, pairs and not _is_mask(name, place)):
-            return False
-    if any(_is_mask(name, place) and made.source[place] < _SCALAR for place in range(len(sources))):
-        return False
-    if name == "writelane":
-        made.destination = _VECTOR | destinations[0][1]
-        return destinations[0].file == "v" and made.source[0] >> 16 >= 2 and made.source[1] >> 16 >= 2
-    if not _results(made, name, destinations, bool(_COMPARED.fullmatch(instruction.name))):
-        return False
-    _from_lanes(made, instruction.modifiers, modifiers, target.wave)
-    return _parts(made, name, instruction, modifiers, target) and _signs(made, name, modifiers, len(sources))
+    __slots__ = ("codes", "flights")
 
+    def __init__(self, codes: Array) -> None:
+        self.codes, self.flights = codes, {}
 
-def _is_mask(name: str, place: int) -> bool:
-    return place == 2 and name in ("cndmask", "addc", "subb", "subbrev")
-
-
-def _results(made: Operation, name: str, destinations: list[RegisterOperand], compares: bool) -> bool:
-    if compares:
-        return len(destinations) == 1 and _scalar_result(made, destinations[0])
-    first = destinations[0]
-    if first.file not in ("v", "a"):
-        return False
-    made.destination = (_VECTOR if first.file == "v" else _ACCUMULATOR) | first[1]
-    if len(destinations) > 1:
-        if name not in ("mad_u64_u32", "add_co", "sub_co", "subrev_co", "addc", "subb", "subbrev"):
-            return False
-        if not _scalar_result(made, destinations[1], "second"):
-            return False
-    return len(destinations) <= 2
-
-
-def _parts(
-    made: Operation, name: str, instruction: DecodedInstruction, modifiers: dict[str, Any], target: MachineTarget
-) -> bool:
-    """Halves of registers: those that 16-bit operands, OP_SEL and SDWA without a sign name."""
-    if name.startswith("pk_") and name.endswith("_f32"):
-        low, high = int(modifiers.pop("op_sel", 0)), int(modifiers.pop("op_sel_hi", 0))
-        if low >> len(instruction.sources) or high >> len(instruction.sources):
-            return False
-        for place, operand in enumerate(instruction.sources):
-            if isinstance(operand, RegisterOperand):  # of a constant both take the low word
-                made.parts |= (low >> place & 1 | (high >> place & 1) << 1) << 2 * place
-    if not all(_part(made, name, instruction, modifiers, place) for place in range(len(instruction.sources))):
-        return False
-    if "dst_sel" in instruction.modifiers:
-        if int(modifiers.pop("dst_sel", 0)) != 6:
-            return False
-        modifiers.pop("dst_unused", None)
-    if name in _HALVES:
-        modifiers.pop("op_sel", None)
-    if name == "f16_f32":
-        high = bool(instruction.destinations[0].half) or bool(int(modifiers.pop("op_sel", 0)) >> 3 & 1)
-        made.up = 16 if high else 0
-        made.old = 0xFFFF if high else 0xFFFF0000 if target.keeps_halves else 0
-    return True
-
-
-def _part(made: Operation, name: str, instruction: DecodedInstruction, modifiers: dict[str, Any], place: int) -> bool:
-    """The half or the byte of one source."""
-    operand = instruction.sources[place]
-    if name in _HALVES and isinstance(operand, RegisterOperand):
-        made.keep[place] = 0xFFFF
-        if operand.half or int(modifiers.get("op_sel", 0)) >> place & 1:
-            made.shift[place] = 16
-    elif isinstance(operand, RegisterOperand) and operand.bits == 16:
-        return False
-    if f"src{place}_sel" not in instruction.modifiers:
-        return True
-    select = int(modifiers.pop(f"src{place}_sel", 0))
-    if select != 6:
-        by, bits = (8 * select, 8) if select < 4 else (16 * (select - 4), 16)
-        if made.shift[place] or made.source[place] >> 16 != 0:
-            return False
-        made.shift[place], made.keep[place] = by, (1 << bits) - 1
-    return True
-
-
-def _signs(made: Operation, name: str, modifiers: dict[str, Any], count: int) -> bool:
-    """NEG and ABS."""
-    negative, absolute = int(modifiers.pop("neg", 0)), int(modifiers.pop("abs", 0))
-    low, high = int(modifiers.pop("neg_lo", 0)), int(modifiers.pop("neg_hi", 0))
-    if not (negative or absolute or low or high):
-        return True
-    count -= _is_mask(name, count - 1)
-    if (negative | absolute | low | high) >> count:
-        return False
-    if name.startswith("pk_") and name.endswith("_f32"):
-        if low != high or negative or absolute:
-            return False
-        negative = low
-    elif not _SIGNED.fullmatch(name) or low or high:
-        return False
-    for place in range(count):
-        sign = 0x8000 if name in _HALVES else 0x80000000
-        if absolute >> place & 1:
-            made.keep[place] &= ~sign & _ALL
-        if negative >> place & 1:
-            made.flip[place] = sign
-    return True
-
-
-def _from_lanes(made: Operation, given: Mapping[str, Any], modifiers: dict[str, Any], wave: int) -> None:
-    """DPP: see `modifiers`. given: all modifiers, those that are 0 too."""
-    for name in _DPP:
-        modifiers.pop(name, None)
-    if "dpp8" in given:
-        lanes, there, made.zeros = dpp8_lanes(int(given["dpp8"]), wave), np.ones(wave, bool), 1
-    elif "dpp_ctrl" in given:
-        lanes, there = dpp_lanes(int(given["dpp_ctrl"]), wave)
-        lanes, made.zeros = np.clip(lanes, 0, wave - 1), bool(given.get("bound_ctrl"))
-        allowed = written_lanes(int(given.get("row_mask", 15)), int(given.get("bank_mask", 15)), wave)
-        if not made.zeros:
-            allowed = allowed & there
-        made.allowed = _bits(allowed) | (1 << 64) - (1 << wave)
-    else:
-        return
-    made.moves, made.inactive, made.there = 1, bool(given.get("fi")), _bits(there)
-    made.from_[:wave] = lanes.tolist()
-
-
-def _bits(lanes: Array) -> int:
-    return sum(1 << lane for lane in np.flatnonzero(lanes).tolist())
-
-
-# --- runs ---
+    def land(self, instruction: int, landings: list[Landing]) -> None:
+        """Enter what the access of an instruction writes into LDS."""
+        if landings and instruction in self.flights:
+            self.flights[instruction].landings += tuple(landings)
 
 
 class Run:
     """Instructions of a block that follow each other and that the core carries out.
 
-    steps: they. count: of operations. writes: the registers that they write; reads: those that a result depends on;
-    needs: of these, those that no step before has written; touched: all. floats, crosses: whether one computes
-    floats, or reads other lanes. executed: by how many waves, since the last `settle`.
+    steps: they. writes: the registers that they write; reads: those that a result depends on; needs: of these, those
+    that no step before has written. floats, crosses: whether one computes floats, or reads other lanes. whole: whether
+    one wants all lanes active. executed: by how many waves, since the last `settle`.
     """
 
-    __slots__ = ("_address", "_operations", "_owners", "count", "crosses", "executed", "floats", "needs", "reads",
-                 "steps", "touched", "writes")  # fmt: skip
-    count: int
+    __slots__ = (
+        "_accesses", "_bound", "_global", "_labels", "_local", "_multiplies", "_operations", "_owners", "_parts",
+        "crosses", "executed", "floats", "needs", "reads", "steps", "whole", "writes",
+    )  # fmt: skip
     crosses: bool
     executed: int
     floats: bool
     needs: frozenset[int]
     reads: frozenset[int]
     steps: tuple[Step, ...]
-    touched: frozenset[int]
+    whole: bool
     writes: frozenset[int]
 
-    def __init__(self, steps: Sequence[Step]) -> None:
-        self.steps, self.executed = tuple(steps), 0
-        flat = [(one, step, half) for step in steps for half, one in enumerate(step.operations or ())]
-        self._operations = (Operation * len(flat))(*[one for one, _, _ in flat])
-        self._address, self._owners = ctypes.addressof(self._operations), [(step, half) for _, step, half in flat]
-        self.count = len(flat)
+    def __init__(self, steps: Sequence[Step], labels: Labels | None = None) -> None:
+        self.steps, self.executed, self._labels = tuple(steps), 0, labels or Labels()
+        flat = [one for step in steps for one in step.operations or ()]
+        self._operations = (Operation * len(flat))(*flat)
+        # Of each operation, access or product its step, and which of the step's it is.
+        self._owners = [(number, part) for number, step in enumerate(steps) for part in range(_parts_of(step))]
+        self._accesses = [
+            (at, self.steps[number].moves[part]) for at, (number, part) in enumerate(self._owners)
+            if self.steps[number].moves
+        ]  # fmt: skip
+        self._local = any(isinstance(move, LocalMove) for _, move in self._accesses)
+        self._global = {
+            move.instruction.address: [(number, move)] for number, (_, move) in enumerate(self._accesses)
+            if isinstance(move, GlobalMove)
+        }  # fmt: skip
+        self._parts = tuple(self._divided())
+        self._bound: dict[tuple[int, bool], tuple[Any, ...]] = {}
         needs: set[int] = set()
         writes: set[int] = set()
         reads: set[int] = set()
@@ -448,44 +228,198 @@ class Run:
             writes |= step.writes
             reads |= step.uses
         self.needs, self.reads, self.writes = frozenset(needs), frozenset(reads), frozenset(writes)
-        self.touched = self.writes.union(*[step.touched for step in steps])
-        names = list(_codes())
         self.crosses = any(step.kind == "lane" for step in steps)
-        self.floats = any(_FLOATING.search(names[one.code]) for one, _, _ in flat)
+        self.whole = any(step.product is not None and step.product.whole for step in steps)
+        self.floats = computes_floats(flat)
+        self._multiplies = any(step.product is not None for step in steps)
+
+    def _divided(self) -> Iterator[tuple[int, frozenset[int], frozenset[int], Step | None]]:
+        """The run in parts, each up to a step that counters follow, or to the end: the number of its first step, the
+        registers that it touches and those that it writes, and that step."""
+        first, touched, writes = 0, frozenset[int](), frozenset[int]()
+        for number, step in enumerate(self.steps):
+            touched, writes = touched | step.touched, writes | step.writes
+            if step.count or step.waits is not None:
+                yield first, touched, writes, step
+                first, touched, writes = number + 1, frozenset(), frozenset()
+        if first < len(self.steps):
+            yield first, touched, writes, None
+
+    def _items(self, group: Group) -> tuple[Any, list[int], list[Any]]:
+        """The items for the core; how many they are before each step; what they point to."""
+        items: list[tuple[Any, ...]] = []
+        counts: list[int] = []
+        kept: list[Any] = []
+        edges = {first for first, *_ in self._parts}
+        done = accesses = 0
+        size = ctypes.sizeof(Operation)
+        for number, step in enumerate(self.steps):
+            counts.append(len(items))
+            for move in step.moves:
+                if isinstance(move, LocalMove):
+                    kept.append(move.described(self._labels.label(step.instruction.address)))
+                else:
+                    kept.append(move.described(group.batch.grid_races.bits(move.instruction, move.access)))
+                kind = _MOVES if isinstance(move, LocalMove) else _REACHES
+                items.append((kind, 1, ctypes.addressof(kept[-1]), accesses))
+                accesses += 1
+            if step.product is not None and step.product.product is not None:
+                kept.append(step.product.product.described(group.registers.waves, group.lanes))
+                items.append((_MULTIPLIES, 1, ctypes.addressof(kept[-1]), 0))
+            if step.operations:
+                count = len(step.operations)
+                if items and items[-1][0] == _COMPUTES and number not in edges:
+                    kind, before, what, _ = items.pop()
+                    items.append((kind, before + count, what, 0))
+                else:
+                    items.append((_COMPUTES, count, ctypes.addressof(self._operations) + done * size, 0))
+                done += count
+        counts.append(len(items))
+        return (_Item * len(items))(*[_Item(*one) for one in items]), counts, kept
 
     def possible(self, group: Group) -> bool:
-        """Whether the whole run can be carried out at once: nothing that it touches needs a look."""
+        """Whether the run can be carried out at once: nothing that it reads needs a look."""
         mode, registers, batch = group.mode, group.registers, group.batch
         if mode.skips or mode.high_bits or registers.indexes or (self.floats and not mode.usual):
             return False
-        counters = batch.counters
-        if counters.busy and not self.touched.isdisjoint(counters.busy):
+        if self.whole and group.mask is not None:
             return False
-        translations = counters.translations
-        if translations is not None and translations.pending and not translations.read.isdisjoint(self.writes):
+        if self._local and any(flight.lands for flight in batch.counters.flights):
             return False
         missing = (self.needs if group.mask is None else self.reads) - registers.clean
         # Others may be defined in the waves that run; lanes are also read where they are inactive.
         return not missing or (not self.crosses and group.tainted(missing)[0] is None)
 
-    def carry_out(self, group: Group) -> None:
-        """Execute the run in a group of waves."""
+    def carry_out(self, group: Group) -> int:
+        """Execute steps in a group of waves, as far as nothing is outstanding that they touch; gives how many."""
+        ahead = _Ahead(np.zeros((len(self._accesses), group.count), np.int64))
+        stop = self._advance(group, ahead)
+        if stop:
+            batch, count = group.batch, len(self.steps)
+            batch.running = self.steps[stop - 1]
+            batch.steps += stop
+            batch.tally.executed += stop * group.count
+            if stop == count:
+                self.executed += group.count
+            else:
+                for step in self.steps[:stop]:
+                    step.executed += group.count
+            self._execute(group, stop, ahead)
+        return stop
+
+    def _advance(self, group: Group, ahead: _Ahead) -> int:
+        """Advance the counters of outstanding accesses and the clocks of global ones: how many steps may be carried out
+        then."""
+        batch = group.batch
+        counters, translations = batch.counters, batch.counters.translations
+        for first, touched, writes, step in self._parts:
+            if counters.busy and not touched.isdisjoint(counters.busy):
+                return first
+            if translations is not None and translations.pending and not translations.read.isdisjoint(writes):
+                return first
+            if step is None:
+                continue
+            if step.waits is not None:
+                batch.wait(group, step.waits)
+                continue
+            if translations is not None:
+                translations.before(step, group)
+            for number, move in self._global.get(step.instruction.address, ()):
+                ahead.codes[number] = batch.grid_races.advanced(group, move.instruction, move.access)
+            flight = batch.issue(step, group)
+            if flight is not None:
+                ahead.flights[step.instruction.address] = flight
+        return len(self.steps)
+
+    def _execute(self, group: Group, stop: int, ahead: _Ahead) -> None:
+        """Carry out the first steps; each that the core declines by itself."""
         carried_out = _core()
         assert carried_out is not None
-        at, waves = 0, group.batch.running_waves(group)
+        key = group.registers.waves, group.batch.grid_races.checks is None
+        if key not in self._bound:
+            self._bound[key] = self._items(group)
+        items, counts, _ = self._bound[key]
+        end = len(self._owners) if stop == len(self.steps) else sum(_parts_of(step) for step in self.steps[:stop])
+        if not end:
+            return
+        for step in self.steps[:stop] if self._multiplies else ():
+            if step.product is not None:
+                group.batch.products.issued(group, step.instruction, step.product.key)
+        places = np.empty(len(self._accesses) * group.count * group.lanes, np.int64)
+        out = np.empty((len(self._accesses), 2), np.int64)
+        at = settled = 0  # the next operation, and the first step whose results are not entered
         while True:
-            at = carried_out(waves, self._address, at, self.count, group.lanes)
-            if at == self.count:
-                break
-            step, half = self._owners[at]
-            step.part(half)(group)
-            at += 1
-        self.executed += group.count
-        registers = group.registers
-        if not self.writes <= registers.clean:
-            group.settle(self.writes - registers.clean, None)
+            running, first = group.batch.core.of(group), at
+            at = carried_out(running, ctypes.addressof(items), counts[stop], first, group.lanes,
+                             address(ahead.codes), address(out), address(places))  # fmt: skip
+            self._enter(group, (first, at), (out, places), ahead)
+            declined = self._owners[at][0] if at < end else stop
+            self._settle(group, settled, declined)
+            if at == end:
+                return
+            settled, before, at = declined, at, self._alone(group, at, ahead)
+            if self.steps[declined].moves and at > before:
+                settled += 1
+                if not self.steps[declined].writes <= group.registers.clean:
+                    for step in self.steps[settled:stop]:
+                        self._checked(step, group, ahead)
+                    return
+
+    def _enter(self, group: Group, done: tuple[int, int], found: tuple[Array, Array], ahead: _Ahead) -> None:
+        """What is kept of the accesses among the operations from one to before another."""
+        (first, last), (out, places), size = done, found, group.count * group.lanes
+        for number, (at, move) in enumerate(self._accesses):
+            if not first <= at < last:
+                continue
+            pattern, active = out[number].tolist()
+            own = places[number * size : number * size + active]
+            if isinstance(move, GlobalMove):
+                move.enter(group, pattern, own, ahead.codes[number])
+            elif (landing := move.enter(group, pattern, own)) is not None:
+                ahead.land(move.instruction.address, [landing])
+
+    def _alone(self, group: Group, at: int, ahead: _Ahead) -> int:
+        """Carry out by itself what the core has declined; gives where it goes on."""
+        number, part = self._owners[at]
+        step = self.steps[number]
+        if step.moves:
+            if isinstance(step.moves[part], GlobalMove) and group.batch.core.enter_region():
+                return at
+            self._checked(step, group, ahead, part)
+            return at + len(step.moves) - part
+        if step.product is not None:
+            step.product.finish(group, group.batch.core.left(group))
+        else:
+            step.part(part)(group)
+        return at + 1
+
+    def _checked(self, step: Step, group: Group, ahead: _Ahead, part: int = 0) -> None:
+        """Carry out a step, or the rest of its accesses, whose counters are advanced already."""
+        batch, address_ = group.batch, step.instruction.address
+        if step.waits is not None:
+            return
+        batch.running, mask = step, group.mask
+        run = step.run if step.product is None else step.product.compute
+        batch.uninitialised.before(step, group)
+        if address_ in self._global:
+            codes = ahead.codes[self._global[address_][0][0]]
+            with batch.grid_races.using(group, codes):
+                batch.guarded(step, group, run)
+        else:
+            batch.guarded(step, group, (lambda group: step.rest(group, part)) if step.moves else run)
+        ahead.land(address_, batch.counters.landings)
+        batch.counters.landings = []
+        batch.uninitialised.after(step, group, mask)
+
+    def _settle(self, group: Group, first: int, last: int) -> None:
+        """Enter that some steps have written what they write."""
+        registers, writes = group.registers, self.writes
+        if last - first < len(self.steps):
+            writes = frozenset[int]().union(*[step.writes for step in self.steps[first:last]])
+        if not writes <= registers.clean:
+            group.settle(writes - registers.clean, None)
         if registers.origins:
-            for number in self.writes & registers.clean & registers.origins.keys():
+            for number in writes & registers.clean & registers.origins.keys():
                 del registers.origins[number]
 
     def settle(self) -> None:
@@ -495,35 +429,37 @@ class Run:
         self.executed = 0
 
 
-class RunningWaves:
-    """The waves of a group as the core sees them. address: of the struct."""
-
-    __slots__ = ("_kept", "address", "rows")
-    address: int
-    rows: Array
-
-    def __init__(self, group: Group, room: Array) -> None:
-        registers = group.registers
-        self.rows = np.ascontiguousarray(group.numbers(), np.int64)
-        made = _Waves(
-            address(registers.v), address(registers.a), address(registers.s), address(self.rows), group.count,
-            registers.waves, address(room), EXEC, SCC,
-        )  # fmt: skip
-        self._kept, self.address = made, ctypes.addressof(made)
+def _parts_of(step: Step) -> int:
+    """How many operations, accesses and products a step is."""
+    return len(step.operations or ()) + len(step.moves) + (step.product is not None)
 
 
-def planned(steps: Sequence[Step]) -> tuple[Step | Run, ...]:
-    """The steps of a block; those that follow each other and that the core carries out, as runs."""
+def _known(step: Step, separate: bool) -> bool:
+    """Whether the core, or the counters, can carry out a step."""
+    if separate and any(isinstance(move, GlobalMove) for move in step.moves):
+        return False
+    nothing = step.instruction.name in NOTHING and "waits_xcnt" not in flags_of(step.instruction.name)
+    return bool(_parts_of(step)) or step.waits is not None or (nothing and not step.relative)
+
+
+def planned(steps: Sequence[Step], labels: Labels, separate: bool) -> tuple[Step | Run, ...]:
+    """The steps of a block; those that follow each other and that the core carries out, as runs.
+
+    Args:
+        separate: whether accesses of global memory are looked at one by one.
+    """
+    if _core() is None:
+        return tuple(steps)
     found: list[Step | Run] = []
     own: list[Step] = []
     for step in steps:
-        if step.operations is not None:
+        if _known(step, separate):
             own.append(step)
             continue
         if own:
-            found.append(Run(own))
+            found.append(Run(own, labels))
         own = []
         found.append(step)
     if own:
-        found.append(Run(own))
+        found.append(Run(own, labels))
     return tuple(found)

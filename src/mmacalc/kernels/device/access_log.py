@@ -50,30 +50,31 @@ class AccessLog:
     """
 
     agent: int
+    several: Array
 
     def __init__(self, places: int, agent: int) -> None:
         self.agent = agent
         # np.zeros takes no memory until it is touched.
-        self._several: Array = np.zeros(places, np.bool_)
+        self.several = np.zeros(places, np.bool_)
         self._mine: Array = np.zeros(places, np.int32)
         self._entries: list[Entries] = []
 
     def add(self, entries: Entries) -> None:
         """Enter accesses."""
         self._entries.append(entries)
-        self._several[entries.at] = True
+        self.several[entries.at] = True
         if len(self._entries) > LOGGED:
-            kept = [one for one in self._entries if self._several[one.at].any()]
+            kept = [one for one in self._entries if self.several[one.at].any()]
             self._entries = kept[-LOGGED // 2 :]
 
     def forget(self, at: Array | slice) -> None:
         """Some granules have been written since."""
         if self._entries:
-            self._several[at] = False
+            self.several[at] = False
 
     def has(self, at: Array | slice) -> bool:
         """Whether there are accesses of any of these granules."""
-        return bool(self._entries) and bool(self._several[at].any())
+        return bool(self._entries) and bool(self.several[at].any())
 
     def others(self, at: Array, own: Array) -> Iterator[tuple[Array, Entries]]:
         """Accesses of granules by other agents than those of `own`, which access them now: which of `at`, and they."""
@@ -83,7 +84,7 @@ class AccessLog:
         try:
             for entries in self._entries:
                 index = self._mine[entries.at] - 1
-                hit = np.flatnonzero((index >= 0) & self._several[entries.at])
+                hit = np.flatnonzero((index >= 0) & self.several[entries.at])
                 hit = hit[(entries.codes[hit] ^ own[index[hit]]) >> self.agent != 0]
                 if len(hit):
                     yield index[hit], entries.of(hit)

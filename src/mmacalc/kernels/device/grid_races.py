@@ -106,8 +106,10 @@ def clock_of(code: int) -> int:
 
 class GridRaces:
     """Who wrote and read each granule of global memory last. granule: bytes that all accesses are multiples of; labels
-    are numbers of instructions, below 2^31."""
+    are numbers of instructions, below 2^31. entered: of which regions all accesses are entered; of others reads are
+    listed."""
 
+    entered: Array
     granule: int
     memory: GlobalMemory
     order: Order
@@ -124,7 +126,7 @@ class GridRaces:
         self._read_reach: Array = np.zeros(places, np.uint8)
         self._read_label: Array = np.zeros(places, np.int32)
         self._reads, self._changes = AccessLog(places, CLOCK), AccessLog(places, CLOCK)
-        self._stored: set[int] = set()
+        self.entered: Array = np.zeros(len(memory.regions), np.bool_)
         self._listed: dict[int, list[tuple[Array, int, Array, int, int]]] = {}
         self._count = 0
 
@@ -141,16 +143,12 @@ class GridRaces:
         if not len(offsets):
             return None
         region = self.memory.region
-        if grade.kind == "read" and region >= 0 and region not in self._stored and grade.reach == PLAIN:
-            self._listed.setdefault(region, []).append((offsets, size, codes, label, grade.reach))
-            self._count += len(offsets)
-            if self._count > LISTED:
-                for one in list(self._listed):
-                    self._enter_listed(one)
+        if grade.kind == "read" and region >= 0 and not self.entered[region] and grade.reach == PLAIN:
+            self.list_reads(region, offsets, size, codes, label)
             return None
         if grade.kind != "read":
             for one in [region] if region >= 0 else list(range(len(self.memory.regions))):
-                self._enter_listed(one)
+                self.enter_listed(one)
         at, width = self._granules(offsets, size)
         own = np.repeat(codes, width) if width > 1 else codes
         race = self._check(grade, at, width, own, stored)
@@ -163,6 +161,23 @@ class GridRaces:
                 race = self._together(at, width, label, stored, int(np.flatnonzero(lost)[0]))
         return race
 
+    def list_reads(self, region: int, offsets: Array, size: int, codes: Array, label: int) -> None:
+        """List plain reads of a region to which nothing is stored yet. codes: of each, or of as many one after the
+        other as are codes."""
+        self._listed.setdefault(region, []).append((offsets, size, codes, label, PLAIN))
+        self._count += len(offsets)
+        if self._count > LISTED:
+            for one in list(self._listed):
+                self.enter_listed(one)
+
+    def shadows(self) -> dict[str, Array]:
+        """What is kept by granule and by region, as the core names it."""
+        return {
+            "entered": self.entered, "writers": self._writer, "readers": self._reader, "write_bits": self._write_bits,
+            "read_reach": self._read_reach, "write_labels": self._write_label, "read_labels": self._read_label,
+            "several_reads": self._reads.several, "several_changes": self._changes.several,
+        }  # fmt: skip
+
     def last_writes(self, offsets: Array) -> tuple[Array, Array, Array]:
         """The granules of some places, the last write of each (0: none), and its label."""
         at = offsets >> self._shift
@@ -173,13 +188,13 @@ class GridRaces:
         at = offsets >> self._shift
         return (at if width == 1 else (at[:, None] + np.arange(width)).ravel()), width
 
-    def _enter_listed(self, region: int) -> None:
+    def enter_listed(self, region: int) -> None:
         """From now on accesses of a region are entered at once."""
-        self._stored.add(region)
+        self.entered[region] = True
         for offsets, size, codes, label, reach in self._listed.pop(region, ()):
             at, width = self._granules(offsets, size)
             self._count -= len(offsets)
-            self._read(at, np.repeat(codes, width), label, reach)
+            self._read(at, np.repeat(codes, width * (len(offsets) // len(codes))), label, reach)
 
     # --- what is there ---
 

@@ -16,7 +16,7 @@ from .memory import gathered, scattered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ...base.arrays import Array
 
@@ -91,11 +91,18 @@ class RaceShadow:
             self._layer(kind, 1)
         return self._layers.get(kind, [])
 
-    def barrier(self, part: slice = slice(None)) -> None:
-        """Waves have met that share these bytes: what they did before cannot race with what they do next."""
+    def barrier(self, workgroups: Sequence[int] = (0,), stride: int = 0) -> None:
+        """Waves of some workgroups have met: what they did before cannot race with what they do next.
+
+        Args:
+            stride: bytes of shared memory of a workgroup; 0 if all of it is of one.
+        """
         for layers in self._layers.values():
             for layer in layers:
-                layer.waves[part] = 0
+                if len(workgroups) * stride in (0, self.size):
+                    layer.waves[:] = 0
+                else:
+                    layer.waves.reshape(-1, stride)[workgroups] = 0
 
     def note(
         self, kind: str, offsets: Array, size: int, waves: Array, label: int = 0, stored: Stored | None = None

@@ -9,7 +9,7 @@ from .races import MOST_LABELS, RaceShadow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Iterable, Sequence
     from typing import Any, Protocol
 
     from ...base.arrays import Array
@@ -21,10 +21,13 @@ if TYPE_CHECKING:
         kind: str
         offsets: Array
         size: int
-        numbers: Array
+
+        @property
+        def numbers(self) -> Array:
+            """Of each access."""
 
 
-__all__ = ["PrivateMemory", "SharedMemory"]
+__all__ = ["Labels", "PrivateMemory", "SharedMemory"]
 
 
 class PrivateMemory:
@@ -56,35 +59,47 @@ class PrivateMemory:
         scattered(self.undefined, offsets, size, [value * np.uint32(0xFFFFFFFF)] * max(1, size // 4))
 
 
-class SharedMemory(PrivateMemory):
-    """Memory of some workgroups. races: who has accessed what since the last barrier, each with its place in the
-    kernel: the address of an instruction, or a line."""
+class Labels:
+    """Numbers for places in a kernel: the addresses of instructions, or lines.
 
-    races: RaceShadow
+    >>> labels = Labels()
+    >>> labels.label("k.py:3"), labels.label("k.py:5"), labels.label("k.py:3"), labels.place(1)
+    (0, 1, 0, 'k.py:5')
+    """
 
-    def __init__(self, workgroups: int, size: int) -> None:
-        super().__init__(workgroups, size)
-        self.races = RaceShadow(len(self.data))
+    def __init__(self) -> None:
         self._places: list[Any] = []
         self._labels: dict[Hashable, int] = {}
 
     def label(self, place: Hashable) -> int:
-        """The label by which `races` keeps a place."""
+        """The number of a place."""
         if place not in self._labels:
             self._labels[place] = min(len(self._places), MOST_LABELS - 1)
             self._places.append(place)
         return self._labels[place]
 
     def place(self, label: int) -> Any:
-        """The place of a label; None of those that share the last one."""
+        """The place of a number; None of those that share the last one."""
         return self._places[label] if label < MOST_LABELS - 1 else None
 
-    def barrier(self, workgroup: int = 0, unwaited: Iterable[tuple[Hashable, Touched]] = ()) -> None:
-        """The waves of a workgroup have met: what they did before cannot race with what they do next.
+
+class SharedMemory(PrivateMemory):
+    """Memory of some workgroups. races: who has accessed what since the last barrier. labels: by which it keeps where
+    in the kernel that was."""
+
+    labels: Labels
+    races: RaceShadow
+
+    def __init__(self, workgroups: int, size: int, labels: Labels | None = None) -> None:
+        super().__init__(workgroups, size)
+        self.races, self.labels = RaceShadow(len(self.data)), labels or Labels()
+
+    def barrier(self, workgroups: Sequence[int] = (0,), unwaited: Iterable[tuple[Hashable, Touched]] = ()) -> None:
+        """The waves of some workgroups have met: what they did before cannot race with what they do next.
 
         Args:
             unwaited: what may still be outstanding then: the place, and what it writes or reads.
         """
-        self.races.barrier(slice(workgroup * self.stride, (workgroup + 1) * self.stride))
+        self.races.barrier(workgroups, self.stride)
         for place, one in unwaited:
-            self.races.note(one.kind, one.offsets, one.size, one.numbers, self.label(place))
+            self.races.note(one.kind, one.offsets, one.size, one.numbers, self.labels.label(place))
