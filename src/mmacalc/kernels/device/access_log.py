@@ -37,7 +37,7 @@ class Entries(TupleRecord):
 
 class AccessLog:
     """The accesses of a launch that are kept beside the last ones. places: the granules; agent: the first bit of the
-    agent in an access.
+    agent in an access. several: which granules have any.
 
     >>> log = AccessLog(4, agent=8)
     >>> two = Entries(np.array([1, 2]), np.array([1 << 8, 1 << 8]), np.zeros(2, np.uint8), np.zeros(2, np.int32))
