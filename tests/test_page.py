@@ -245,6 +245,15 @@ def test_a_tile_is_made_by_its_fields_and_answers_as_the_command_does(at):
     because = opened.page.inner_text("#because")
     assert "wave 1" in because, "a wave multiplies what it holds"
     assert "wave 3" not in because
+    opened.page.fill('input[aria-label="permutation of the tile"]', "n=(8,2,4):(1,32,8)")
+    opened.page.keyboard.press("Enter")
+    assert "&permutation=n=(8,2,4):(1,32,8)" in opened.page.evaluate("location.hash")
+    permuted = inst.tile((2, 2), (2, 1), adjacent=(2, 1), wave_order="nmk", permutation={"n": "(8,2,4):(1,32,8)"})
+    point_at(opened, 0, 90, 40)
+    assert shown(opened) == sentence(permuted.operand("D"), 0, 90, 40)
+    opened.page.fill('input[aria-label="permutation of the tile"]', "")
+    opened.page.keyboard.press("Enter")
+    assert "permutation" not in opened.page.evaluate("location.hash")
     opened.page.fill('input[aria-label="waves of the tile"]', "2by2")
     opened.page.keyboard.press("Tab")
     assert opened.page.evaluate("mmacalc.app.state.tile.waves") == [2, 2, 1]
@@ -360,7 +369,8 @@ def test_four_hundred_random_states_survive_their_link(at):
         (D + "?repeat=3&adjacent=2", "adjacent divides repeat; got 2 of 3 along m"),
         (D + "?waves=16x16", "tiles of up to 1024 threads; this one has 16384"),
         (D + "?waves=2x2&repeat=8x32", "tiles of up to 262,144 elements of an operand; C has more"),
-        (D + "?waves=2x2&permutation=n", "mmacalc tile --permutation"),
+        (D + "?waves=2x2&permutation=n", "should be CuTe's layout of m, n or k"),
+        (D + "?waves=2x2&permutation=n=(4,2):(1,8)", "the permutation (4,2):(1,8) of n is none"),
         ("#sm_80/ldmatrix.sync.aligned.m8n8.x4.shared.b16/D?waves=2x2", "moves a matrix and multiplies nothing"),
         ("#B200/tcgen05.mma.cta_group::1.kind::f16/D?waves=2x2", "has a shape of its own choice"),
         ("#amx/tdpbf16ps/D?waves=2x2", "has no waves that could share a tile"),

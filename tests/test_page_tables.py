@@ -621,6 +621,34 @@ def test_kernels_are_those_of_mmacalc_generate(opened, step):
     assert made > 1300 // step
 
 
+PERMUTED = [
+    ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 0, (2, 2, 1), (1, 2, 1), {"n": "(8,2,2):(1,16,8)"}),
+    ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 0, (1, 1, 1), (1, 1, 1), {"k": "(2,4,2):(1,4,2)"}),
+    ("sm_80", "mma.m16n8k8.f32.tf32.tf32.f32", 0, (4, 1, 1), (1, 16, 1), {"n": "((2,16),4):((1,8),2)"}),
+    ("gfx942", "v_mfma_f32_32x32x8_f16", 0, (2, 2, 1), (2, 1, 2), {"m": "(2,32):(32,1)", "k": "(4,2,2):(1,8,4)"}),
+    ("gfx942", "v_mfma_f32_16x16x8_xf32", 0, (1, 1, 1), (1, 1, 2), {"k": "(2,4,2):(1,4,2)"}),
+    ("gfx1100", "v_wmma_f32_16x16x16_f16", 64, (2, 1, 1), (1, 3, 1), {"m": "(4,4,2):(8,1,4)", "n": "(16,3):(3,1)"}),
+    ("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4", 0, (1, 2, 1), (1, 1, 1), {"n": "(2,16):(16,1)"}),
+    ("sm_90a", "wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16", 0, (2, 1, 1), (1, 1, 1), {"m": "(64,2):(2,1)"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", PERMUTED, ids=lambda row: f"{row[0]}-{row[-1]}")
+def test_a_permuted_tile_has_every_element_where_python_says(opened, row):
+    arch, name, wave, waves, repeat, permutation = row
+    inst = mmacalc.instruction(arch, name)
+    wave = wave or inst.architecture.waves[0]
+    own = inst.tile(waves, repeat, wave=wave, permutation=permutation)
+    tile = {"waves": waves, "repeat": repeat, "adjacent": [1, 1, 1], "waveOrder": "mnk", "repeatOrder": "mnk",
+            "permutation": permutation}  # fmt: skip
+    ((refusal, operands),) = opened.evaluate(TILES, [(inst.arch, inst.name, wave, {}, tile)])
+    assert not refusal
+    assert {each for each, _ in operands} == set(own.operands)
+    for each, (_, _, lanes, registers, found) in operands:
+        operand = own.operand(each)
+        assert (lanes, registers, found) == (operand.lanes, operand.registers, checksum(operand)), each
+
+
 TILES = """(rows) => rows.map(([arch, name, wave, fields, tile]) => {
   const { catalog, checksum } = mmacalc;
   const instruction = catalog.instruction(catalog.architecture(arch), name);

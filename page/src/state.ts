@@ -5,7 +5,9 @@
 
 import type { Catalog, Instruction } from "./catalog.ts";
 import type { Element } from "./placement.ts";
-import { COUNTS, counts, countsText, ONE, order, ORDERS, placementOf, refusalOf, type Counts, type Tile } from "./tile.ts";
+import {
+  COUNTS, counts, countsText, isTile, ONE, order, ORDERS, permutations, permutationsText, placementOf, refusalOf, type Counts, type Tile,
+} from "./tile.ts";
 
 export type View = "explore" | "compare" | "chain" | "waits" | "memory";
 
@@ -56,6 +58,7 @@ export function link(state: State, catalog: Catalog): string {
   for (const [field, value] of Object.entries(state.fields)) if (value) put(field, value);
   for (const name of COUNTS) if (state.tile[name].some((count) => count > 1)) put(name, countsText(state.tile[name]));
   for (const [name, key] of Object.entries(ORDERS)) if (state.tile[key] !== ONE[key]) put(name, state.tile[key]);
+  if (permutationsText(state.tile.permutation)) put("permutation", permutationsText(state.tile.permutation));
   const place = (element: Element) => (blocked(instruction) ? element : element.slice(1)).join(",");
   if (state.at) put("at", place(state.at));
   if (state.mark.length) put("mark", state.mark.map(place).join(";"));
@@ -95,7 +98,8 @@ export function read(hash: string, catalog: Catalog): { state: State; problems: 
   }
   const instruction = find(catalog, state.arch, state.name)!;
   for (const pair of query.split("&").filter(Boolean)) {
-    const [key, value = ""] = pair.split("=");
+    const [key, ...values] = pair.split("=");
+    const value = values.join("=");
     setting(state, key, value, instruction, problems);
   }
   complete(state, instruction, problems);
@@ -120,8 +124,11 @@ function setting(state: State, key: string, value: string, instruction: Instruct
     const found = order(value);
     if (found) state.tile = { ...state.tile, [ORDERS[key as keyof typeof ORDERS]]: found };
     else problems.push(`“${key}=${value}” should be m, n and k, the fastest first, such as nm.`);
-  } else if (key === "permutation") problems.push("The page has no permutations of a tile; `mmacalc tile --permutation` answers of them.");
-  else if (key === "by") state.by = value;
+  } else if (key === "permutation") {
+    const found = permutations(value);
+    if (found) state.tile = { ...state.tile, permutation: found };
+    else problems.push(`“permutation=${value}” should be CuTe's layout of m, n or k, such as n=(8,2,2):(1,16,8).`);
+  } else if (key === "by") state.by = value;
   else if (key === "zoom") state.zoom = value === "read" ? "read" : "fit";
   else if (key === "embed") state.embed = value !== "0";
   else if (key === "at") {
@@ -184,7 +191,7 @@ export function complete(state: State, instruction: Instruction, problems: strin
 }
 
 function tileRefusal(state: State, instruction: Instruction, wave: number, fields: Record<string, number>): string {
-  if (COUNTS.every((name) => state.tile[name].every((count) => count === 1))) return "";
+  if (!isTile(state.tile) && COUNTS.every((name) => state.tile[name].every((count) => count === 1))) return "";
   if (state.view !== "explore") return "A tile is shown in Explore; this view is of one instruction.";
   return refusalOf(instruction, wave, fields, state.tile);
 }

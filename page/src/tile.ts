@@ -15,6 +15,8 @@ export interface Tile {
   adjacent: Triple;
   waveOrder: string;
   repeatOrder: string;
+  /** By m, n and k, CuTe's shape:stride of a permutation: from a place's coordinate to that of the element. */
+  permutation?: Record<string, string>;
 }
 
 export const ONE: Tile = { waves: [1, 1, 1], repeat: [1, 1, 1], adjacent: [1, 1, 1], waveOrder: "mnk", repeatOrder: "mnk" };
@@ -41,10 +43,52 @@ export function order(text: string): string | null {
 
 export const countsText = (counts: Triple): string => (counts[2] > 1 ? counts : counts.slice(0, 2)).join("x");
 
+/** Permutations as `mmacalc tile --permutation` takes them, with ; between; null where a text is none. */
+export function permutations(text: string): Record<string, string> | null {
+  const found: Record<string, string> = {};
+  for (const part of text.replaceAll(" ", "").split(";").filter(Boolean)) {
+    const [, axis, layout] = /^([mnk])=(.+)$/.exec(part) ?? [];
+    if (!layout || !modesOf(layout)) return null;
+    found[axis] = layout;
+  }
+  return found;
+}
+
+export const permutationsText = (given: Record<string, string> = {}): string =>
+  Object.entries(given).map(([axis, layout]) => `${axis}=${layout}`).join(";");
+
+/** The sizes and strides of the modes of CuTe's shape:stride, the fastest first; null where a text is none. */
+function modesOf(text: string): [number, number][] | null {
+  const [shape, stride, ...more] = text.split(":");
+  const form = (part: string) => part.replace(/_?\d+/g, "1");
+  if (more.length || !/^[\d_(),]+$/.test(shape) || (stride !== undefined && form(stride) !== form(shape))) return null;
+  const sizes = (shape.match(/\d+/g) ?? []).map(Number);
+  const strides = stride === undefined ? sizes.map((_, at) => product(sizes.slice(0, at))) : stride.match(/\d+/g)!.map(Number);
+  return sizes.length && sizes.every((size) => size >= 1) ? sizes.map((size, at) => [size, strides[at]]) : null;
+}
+
+/** A digit of a permuted coordinate: its size, and its weight in the coordinate. */
+type Moved = [number, number];
+
+/** The digits of a place's coordinate, most significant first; in words why there are none. */
+function movedOf(axis: string, text: string, extent: number): Moved[] | string {
+  const modes = modesOf(text) ?? [];
+  const size = product(modes.map(([count]) => count));
+  if (extent % size) return `the permutation ${text} of ${axis} has ${size} elements, which do not divide the tile's ${extent}.`;
+  const digits = modes.filter(([count]) => count > 1);
+  let reached = 1;
+  for (const [count, step] of [...digits].sort((one, other) => one[1] - other[1])) {
+    if (step !== reached) return `the permutation ${text} of ${axis} is none: it does not reach each index once.`;
+    reached *= count;
+  }
+  return [...(extent > size ? [[extent / size, size] as Moved] : []), ...digits.reverse()];
+}
+
 const product = (numbers: readonly number[]): number => numbers.reduce((all, number) => all * number, 1);
 
 /** Whether it is of more than one instruction. */
-export const isTile = (tile: Tile): boolean => product(tile.waves) * product(tile.repeat) > 1;
+export const isTile = (tile: Tile): boolean =>
+  product(tile.waves) * product(tile.repeat) > 1 || Object.keys(tile.permutation ?? {}).length > 0;
 
 /** How many threads carry out one instruction. */
 const lanesOf = (instruction: Instruction, wave: number): number =>
@@ -77,6 +121,11 @@ export function refusalOf(instruction: Instruction, wave: number, fields: Fields
     const [near, count] = [tile.adjacent[at], tile.repeat[at]];
     if (count % near) return `adjacent divides repeat; got ${near} of ${count} along ${axis}.`;
   }
+  for (const [axis, text] of Object.entries(tile.permutation ?? {})) {
+    const at = AXES.indexOf(axis as "m");
+    const moved = movedOf(axis, text, shapeOf(instruction, tile)[at]);
+    if (typeof moved === "string") return moved;
+  }
   const threads = product(tile.waves) * lanesOf(instruction, wave);
   if (threads > MOST_THREADS) return `The page shows tiles of up to ${MOST_THREADS} threads; this one has ${threads}. \`mmacalc tile\` answers of larger ones.`;
   for (const table of instruction.operands(wave)) {
@@ -84,6 +133,9 @@ export function refusalOf(instruction: Instruction, wave: number, fields: Fields
     if (!placement) continue;
     const along = placement.layout.axes.slice(-2).map((axis) => [axis, timesOf(tile, axis)] as const);
     for (const [axis, times] of along) {
+      if (tile.permutation?.[AXES[axisOf(axis)]] && unsplit(placement, tile, axis)) {
+        return `The page does not show this permutation of ${AXES[axisOf(axis)]}: it cuts ${table.name} between its digits. \`mmacalc tile\` answers of it.`;
+      }
       if (times > 1 && placement.layout.ends.has(axis)) {
         return `${table.name} of ${name} does not fill its layout along ${axis}, so a tile along ${AXES[axisOf(axis)]} has no layout of its own: repeat it along other axes.`;
       }
@@ -101,6 +153,55 @@ const axisOf = (coordinate: string): number => "ijk".indexOf(coordinate);
 function timesOf(tile: Tile, coordinate: string): number {
   const at = axisOf(coordinate);
   return tile.waves[at] * tile.repeat[at];
+}
+
+/** Whether the digits of a coordinate, with those of the tile above, cannot be cut where a permutation has its digits. */
+function unsplit({ layout }: Placement, tile: Tile, axis: string): boolean {
+  const at = axisOf(axis);
+  const own = (layout.groups[layout.axes.indexOf(axis)] ?? []).map((name) => layout.size(name));
+  const sizes = [tile.repeat[at] / tile.adjacent[at], tile.waves[at], tile.adjacent[at], ...own];
+  const moved = movedOf(AXES[at], tile.permutation![AXES[at]], product(sizes));
+  return layout.ends.has(axis) || typeof moved === "string" || !cutsOf(sizes, moved.map(([size]) => size));
+}
+
+/** Where two sequences of digits (most significant first) both end, counted from below; null where cuts cross. */
+function cutsOf(one: number[], other: number[]): number[] | null {
+  const ends = (sizes: number[]) => sizes.map((_, at) => product(sizes.slice(at)));
+  const cuts = [...new Set([1, ...ends(one), ...ends(other)])].sort((a, b) => a - b);
+  return cuts.every((cut, at) => !at || cut % cuts[at - 1] === 0) ? cuts : null;
+}
+
+/**
+ * Permute a coordinate: its digits are cut where the permutation has its own, and the parts put in the order that they
+ * have in the element's coordinate. `split` gets the parts of each digit, most significant first.
+ */
+function permuted(names: string[], sizes: Map<string, number>, moved: Moved[], split: Map<string, string[]>): string[] {
+  const cuts = cutsOf(names.map((name) => sizes.get(name)!), moved.map(([size]) => size))!;
+  const parts: { name: string; weight: number }[] = [];
+  const digitAt = (weight: number): [number, number] => {
+    let below = 1;
+    for (const [size, step] of [...moved].reverse()) {
+      if (weight < below * size) return [below, step];
+      below *= size;
+    }
+    return [below, below];
+  };
+  let below = 1;
+  for (const name of [...names].reverse()) {
+    const above = below * sizes.get(name)!;
+    const own = cuts.slice(0, -1).map((cut, at) => [cut, cuts[at + 1] / cut]).filter(([cut]) => cut >= below && cut < above);
+    const made = own.map(([cut, size], at) => {
+      let part = own.length === 1 ? name : `${name}${at}`;
+      while (part !== name && sizes.has(part)) part += "_";
+      sizes.set(part, size);
+      const [start, step] = digitAt(cut);
+      parts.push({ name: part, weight: (cut / start) * step });
+      return part;
+    });
+    split.set(name, made.reverse());
+    below = above;
+  }
+  return parts.sort((one, other) => other.weight - one.weight).map(({ name }) => name);
 }
 
 const made = new WeakMap<Placement, Map<string, Placement>>();
@@ -139,7 +240,14 @@ function tiled(atom: Placement, tile: Tile): Placement {
   for (const [name, size] of layout.sizes) sizes.set(name, size);
   const places = new Map([["wave", wave], ...layout.places]);
   places.set("item", [...items, ...filler, ...(layout.places.get("item") ?? [])]);
-  const groups = layout.groups.map((names, at) => [...above(layout.axes[at]), ...names]);
+  const split = new Map<string, string[]>();
+  const groups = layout.groups.map((names, at) => {
+    const [axis, every] = [layout.axes[at], [...above(layout.axes[at]), ...names]];
+    const text = coordinates.includes(axis) ? tile.permutation?.[AXES[axisOf(axis)]] : undefined;
+    const moved = text && movedOf(axis, text, product(every.map((name) => sizes.get(name)!)));
+    return moved && typeof moved !== "string" ? permuted(every, sizes, moved, split) : every;
+  });
+  for (const [place, names] of places) places.set(place, names.flatMap((name) => split.get(name) ?? [name]));
   // The only digit of a coordinate takes its letter.
   const every = new Set([...groups.flat(), ...[...places.values()].flat().map(bare)]);
   const lone = new Map(groups.flatMap((names, at) => (names.length === 1 && !every.has(layout.axes[at][0]) ? [[names[0], layout.axes[at][0]]] : [])));

@@ -2,7 +2,7 @@
 
 import { choice, fillWith, h } from "./dom.ts";
 import type { Host } from "./host.ts";
-import { COUNTS, counts, countsText, isTile, ONE, shapeOf, sizeText, type Counts } from "./tile.ts";
+import { COUNTS, counts, countsText, isTile, ONE, permutations, permutationsText, shapeOf, sizeText, type Counts } from "./tile.ts";
 
 const TITLES: Record<Counts, string> = {
   waves: "waves along m, n and k, such as 2x2",
@@ -28,6 +28,7 @@ export class TileSettings {
     fillWith(this.element, h("h2", {}, "Tile"), ...rows,
       shown && h("p", { class: "quiet" }, `${shapeOf(instruction, tile).join("\u00d7")}: ${sizeText(instruction, wave, tile)}`),
       shown && this.orderRow("wave order", "waveOrder"), shown && this.orderRow("repeat order", "repeatOrder"),
+      shown && this.permutationRow(),
       shown && h("button", { type: "button", class: "small", click: () => this.app.update({ tile: ONE }) }, "One instruction"));
   }
 
@@ -41,6 +42,19 @@ export class TileSettings {
         input.reportValidity();
       } });
     return h("label", { class: "row" }, h("span", { class: "mono" }, name), input);
+  }
+
+  private permutationRow(): HTMLElement {
+    const { tile } = this.app.state;
+    const title = "CuTe's permutations of m, n or k, such as n=(8,2,2):(1,16,8); several with ; between";
+    const input = h("input", { class: "mono count", value: permutationsText(tile.permutation), title, spellcheck: "false", autocomplete: "off",
+      "aria-label": "permutation of the tile", input: () => input.setCustomValidity(""), change: () => {
+        const found = permutations(input.value);
+        if (found) return this.app.update({ tile: { ...tile, permutation: found } });
+        input.setCustomValidity(title);
+        input.reportValidity();
+      } });
+    return h("label", { class: "row" }, h("span", { class: "mono" }, "permutation"), input);
   }
 
   private orderRow(label: string, key: "waveOrder" | "repeatOrder"): HTMLElement {
