@@ -13,7 +13,7 @@ from ..base.errors import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 __all__ = ["TokenStream", "floating", "integer", "pieces", "plain"]
 
@@ -95,17 +95,15 @@ def integer(text: str, symbols: Mapping[str, int] = {}) -> int:
     return value
 
 
-def _tokens(text: str) -> list[tuple[str, str]]:
-    """The tokens of a statement: (kind, text), kind being float, int, word, string or mark."""
-    tokens, at = [], 0
-    text = text.rstrip()
+def _tokens(text: str) -> Iterator[tuple[str, re.Match[str]]]:
+    """The tokens of a statement with their kinds (float, int, word, string or mark), each with the blanks before it."""
+    at, text = 0, text.rstrip()
     while at < len(text):
         token = _TOKENS.match(text, at)
         if token is None or token.lastgroup is None:
             raise Error(f"cannot read '{text[at:].strip()[:40]}' in '{text[:80]}'")
-        tokens.append((token.lastgroup, token[token.lastgroup]))
+        yield token.lastgroup, token
         at = token.end()
-    return tokens
 
 
 def pieces(text: str) -> list[str]:
@@ -122,16 +120,10 @@ def pieces(text: str) -> list[str]:
     if found := plain(text):
         return found
     current = before = kind_before = ""
-    at = depth = 0
-    text = text.rstrip()
-    while at < len(text):
-        token = _TOKENS.match(text, at)
-        if token is None or token.lastgroup is None:
-            raise Error(f"cannot read '{text[at:].strip()[:40]}' in '{text[:80]}'")
-        kind = token.lastgroup
+    depth = 0
+    for kind, token in _tokens(text):
         start = token.start(kind)
-        word, spaced = text[start : token.end()], start > at
-        at = token.end()
+        word, spaced = text[start : token.end()], start > token.start()
         if not depth and word == ",":
             if not current:
                 raise Error(f"'{text[:80]}' has a comma with nothing before it")
@@ -223,7 +215,7 @@ class TokenStream:
 
     def __init__(self, text: str, symbols: Mapping[str, int] = {}) -> None:
         self.text, self.symbols = text, symbols
-        self._tokens = _tokens(text)
+        self._tokens = [(kind, token[kind]) for kind, token in _tokens(text)]
         self._at = 0
         self._depth = 0
 
