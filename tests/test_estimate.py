@@ -247,6 +247,15 @@ def test_bandwidths_of_memory_are_those_of_data_sheets():
         assert bool(record.memory_source) or not any(product.memory_gb_s for product in record.products)
 
 
+def test_what_is_to_know_of_a_bandwidth_is_said():
+    """No page with H20's was found; an A100 has another with 80 GB."""
+    for name, words in (
+        ("H20", "(4000 GB/s, assumed)"), ("A100", "papers, of 40 GB; with 80 GB --memory 2039)"),
+        ("A40", "(696 GB/s, NVIDIA's data sheets and architecture papers)"),
+    ):  # fmt: skip
+        assert words in answer(["estimate", "-a", name, "--gemm", "64x64x64", "--type", "f16"]).out
+
+
 def test_emulated_instructions_are_named_as_such():
     found = estimate("H100", 256, 256, 256, "i4").candidates
     assert {one.emulated_by for one in found if "m16n8k64" in one.instruction.name} == {"2xIMMA.16832.S8.S8"}

@@ -40,7 +40,7 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
         # targets (KnownTargets.cpp), and no clock is published.
         "memory_source": "AMD's data sheets",
         "products": (
-            ("MI300X", 304, 2.1, 5300, {"aliases": ("mi300",)}), ("MI300A", 228, 2.1, 5300), ("MI325X", 304, 2.1, 6000),
+            ("MI300X", 304, 2.1, 5300, {"aliases": ("mi300",)}), ("MI300A", 228, 2.1, 5300, {"memory_note": "assumed"}), ("MI325X", 304, 2.1, 6000),
             ("MI308X", 80, None),
         ),
         # hip-fpsan's tests smfmac_cdna3_test.cpp.

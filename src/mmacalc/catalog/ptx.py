@@ -19,7 +19,12 @@ Sources: PTX ISA 9.1 (sections 9.7.14 and 9.7.15) and 9.4, CUTLASS 7107b055, ptx
 # Multiply-adds per clock and SM that differ from the target's: GeForce cards halve those with f32 accumulators, the L40
 # all of them. Sources as of the target; for the L40 its data sheet.
 TMA = (("cp.async.bulk.tensor", 0),)
+# Looked up again in November 2026 in pages of resellers and reviewers that repeat the data sheets: hpctech.co.jp (H100),
+# itkb.uw.cz (H200, B300), sysrqmts.com (T4, A100, A10, A40, RTX A6000), svethardware.cz (A100 of 80 GB), sourcecode.com
+# (L4, L40S), yottalabs.ai (RTX 6000 Ada, RTX PRO 6000), 3dfxzone.it (RTX 20), thetechfeed.site (RTX 30 to 50), guru3d.com
+# (RTX 4080), inferenceengineering.tech (B200; hmc-tech.com has 7.7 TB/s). What none of them has is "assumed".
 SOURCE_OF_MEMORY = "NVIDIA's data sheets and architecture papers"
+ASSUMED = {"memory_note": "assumed"}
 GEFORCE_75 = {"fma_per_clock": {"f16.f32": 256}}
 GEFORCE_86 = {"fma_per_clock": {"f16.f32": 256, "bf16": 256, "tf32": 128}}
 GEFORCE_89 = {"fma_per_clock": {"f16.f32": 256, "bf16": 256, "tf32": 128, "fp8.f32": 512}}
@@ -58,33 +63,33 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
     {"name": "sm_70", "title": "sm_70 (Volta)", "wmma_fragments": "volta", "ptx": "6.0", "arithmetic": "volta", "aliases": ("volta", "gv100"),
      "fma_per_clock": {"f16": 512},
      "fma_source": "NVIDIA Tesla V100 GPU Architecture, 2017",
-     "memory_source": SOURCE_OF_MEMORY, "products": (("V100", 80, 1.53, 900, {"aliases": ("v100 sxm2",)}), ("V100 PCIe", 80, 1.38, 900), ("Titan V", 80, 1.455, 653))},
+     "memory_source": SOURCE_OF_MEMORY, "products": (("V100", 80, 1.53, 900, {"aliases": ("v100 sxm2",)}), ("V100 PCIe", 80, 1.38, 900, ASSUMED), ("Titan V", 80, 1.455, 653, ASSUMED))},
     {"name": "sm_72", "title": "sm_72 (Volta, Xavier)", "wmma_fragments": "volta", "ptx": "6.1", "arithmetic": "volta", "aliases": (),
      "memory_source": SOURCE_OF_MEMORY, "products": (("Jetson AGX Xavier", 8, None, {"aliases": ("xavier", "jetson xavier", "agx xavier")}),)},
     {"name": "sm_75", "title": "sm_75 (Turing)", "series": ("rtx 20#0", "quadro rtx #000",), "wmma_fragments": "turing", "ptx": "6.3", "arithmetic": "turing", "aliases": ("turing", "tu102"),
      "fma_per_clock": {"f16": 512, "int8": 1024, "int4": 2048},
      "fma_source": "NVIDIA Turing GPU Architecture, 2018",
-     "memory_source": SOURCE_OF_MEMORY, "products": (("T4", 40, 1.59, 320), ("RTX 2080 Ti", 68, 1.545, 616, GEFORCE_75), ("RTX 2080", 46, 1.71, 448, GEFORCE_75), ("RTX 2070", 36, 1.62, 448, GEFORCE_75), ("RTX 2060", 30, 1.68, 336, GEFORCE_75), ("Titan RTX", 72, 1.77, 672))},
+     "memory_source": SOURCE_OF_MEMORY, "products": (("T4", 40, 1.59, 320), ("RTX 2080 Ti", 68, 1.545, 616, GEFORCE_75), ("RTX 2080", 46, 1.71, 448, GEFORCE_75), ("RTX 2070", 36, 1.62, 448, {**GEFORCE_75, **ASSUMED}), ("RTX 2060", 30, 1.68, 336, GEFORCE_75), ("Titan RTX", 72, 1.77, 672, ASSUMED))},
     {"name": "sm_80", "title": "sm_80 (Ampere)", "ptx": "7.0", "arithmetic": "ampere", "aliases": ("ampere", "ga100"),
      "fma_per_clock": {"f16": 1024, "bf16": 1024, "tf32": 512, "int8": 2048, "int4": 4096, "f64": 64},
      "fma_source": "NVIDIA A100 Tensor Core GPU Architecture, 2020",
-     "memory_source": SOURCE_OF_MEMORY, "products": (("A100", 108, 1.41, 1555, {"aliases": ("a800", "a100 pcie")}), ("A30", 56, 1.44, 933))},
+     "memory_source": SOURCE_OF_MEMORY, "products": (("A100", 108, 1.41, 1555, {"aliases": ("a800", "a100 pcie"), "memory_note": "of 40 GB; with 80 GB --memory 2039"}), ("A30", 56, 1.44, 933, ASSUMED))},
     {"name": "sm_86", "title": "sm_86 (Ampere)", "series": ("rtx 30#0", "rtx a****",), "ptx": "7.1", "arithmetic": "ampere", "aliases": ("ga102",),
      "fma_per_clock": {"f16": 512, "bf16": 512, "tf32": 256, "int8": 1024, "int4": 2048},
      "fma_source": "NVIDIA Ampere GA102 GPU Architecture, 2021",
-     "memory_source": SOURCE_OF_MEMORY, "products": (("A40", 84, 1.74, 696), ("RTX A6000", 84, 1.8, 768), ("A10", 72, 1.695, 600), ("A2", 10, 1.77, 200), ("RTX 3090", 82, 1.695, 936, GEFORCE_86), ("RTX 3080", 68, 1.71, 760, GEFORCE_86), ("RTX 3070", 46, 1.725, 448, GEFORCE_86), ("RTX 3060", 28, 1.777, 360, GEFORCE_86), ("A16", 10, None), ("A10G", None, None), ("RTX 2050", None, None))},
+     "memory_source": SOURCE_OF_MEMORY, "products": (("A40", 84, 1.74, 696), ("RTX A6000", 84, 1.8, 768), ("A10", 72, 1.695, 600), ("A2", 10, 1.77, 200, ASSUMED), ("RTX 3090", 82, 1.695, 936, GEFORCE_86), ("RTX 3080", 68, 1.71, 760, GEFORCE_86), ("RTX 3070", 46, 1.725, 448, GEFORCE_86), ("RTX 3060", 28, 1.777, 360, {**GEFORCE_86, **ASSUMED}), ("A16", 10, None), ("A10G", None, None), ("RTX 2050", None, None))},
     {"name": "sm_87", "title": "sm_87 (Ampere)", "ptx": "7.4", "arithmetic": "ampere", "aliases": (),
-     "memory_source": SOURCE_OF_MEMORY, "products": (("Jetson AGX Orin", 16, 1.3, 205, {"aliases": ("orin", "jetson orin", "agx orin")}),)},
+     "memory_source": SOURCE_OF_MEMORY, "products": (("Jetson AGX Orin", 16, 1.3, 205, {**ASSUMED, "aliases": ("orin", "jetson orin", "agx orin")}),)},
     {"name": "sm_88", "title": "sm_88 (Ampere)", "ptx": "9.0", "arithmetic": "ampere", "aliases": ()},
     {"name": "sm_89", "title": "sm_89 (Ada)", "series": ("rtx 40#0", "rtx #000 ada",), "ptx": "7.8", "arithmetic": "ada", "aliases": ("ada", "ada lovelace", "ad102"),
      "fma_per_clock": {"f16": 512, "bf16": 512, "tf32": 256, "fp8": 1024, "int8": 1024, "int4": 2048},
      "fma_source": "NVIDIA Ada GPU Architecture, 2023",
-     "memory_source": SOURCE_OF_MEMORY, "products": (("L40S", 142, 2.52, 864), ("L40", 142, 2.49, 864, HALF_OF_89), ("L4", 58, 2.04, 300), ("RTX 6000 Ada", 142, 2.505, 960), ("RTX 4090", 128, 2.52, 1008, GEFORCE_89), ("RTX 4080", 76, 2.505, 717, GEFORCE_89), ("RTX 4070", 46, 2.475, GEFORCE_89), ("RTX 4060", 24, 2.46, GEFORCE_89))},
+     "memory_source": SOURCE_OF_MEMORY, "products": (("L40S", 142, 2.52, 864), ("L40", 142, 2.49, 864, {**HALF_OF_89, **ASSUMED}), ("L4", 58, 2.04, 300), ("RTX 6000 Ada", 142, 2.505, 960), ("RTX 4090", 128, 2.52, 1008, GEFORCE_89), ("RTX 4080", 76, 2.505, 717, GEFORCE_89), ("RTX 4070", 46, 2.475, GEFORCE_89), ("RTX 4060", 24, 2.46, GEFORCE_89))},
     {"name": "sm_90", "title": "sm_90 (Hopper)", "lds_copies": TMA, "ptx": "7.8", "arithmetic": "hopper", "aliases": ()},
     {"name": "sm_90a", "title": "sm_90a (Hopper)", "lds_copies": TMA, "ptx": "8.0", "arithmetic": "hopper", "aliases": ("hopper", "gh100"),
      "fma_per_clock": {"f16": 2048, "bf16": 2048, "tf32": 1024, "fp8": 4096, "int8": 4096, "f64": 128}, "fma_through": "wgmma",
      "fma_source": "derived from the peaks in NVIDIA H100 Tensor Core GPU Architecture, 2022",
-     "memory_source": SOURCE_OF_MEMORY, "products": (("H100", 132, 1.83, 3350, {"aliases": ("h100 sxm", "h100 sxm5", "h800"), **CLOCK_OF_F64}), ("H100 PCIe", 114, 1.62, 2000, {"clock_for": {"f64": 1.755}}), ("H200", 132, 1.83, 4800, CLOCK_OF_F64), ("GH200", 132, 1.83, None, CLOCK_OF_F64), ("H20", 78, None, 4000, RATES_OF_H20))},
+     "memory_source": SOURCE_OF_MEMORY, "products": (("H100", 132, 1.83, 3350, {"aliases": ("h100 sxm", "h100 sxm5", "h800"), **CLOCK_OF_F64}), ("H100 PCIe", 114, 1.62, 2000, {"clock_for": {"f64": 1.755}}), ("H200", 132, 1.83, 4800, CLOCK_OF_F64), ("GH200", 132, 1.83, None, CLOCK_OF_F64), ("H20", 78, None, 4000, {**RATES_OF_H20, **ASSUMED}))},
     {"name": "sm_100", "title": "sm_100 (Blackwell)", "lds_copies": TMA, "ptx": "8.6", "assumed": ("lds_phases",), "arithmetic": "b200", "aliases": ()},
     {"name": "sm_100a", "title": "sm_100a (Blackwell)", "lds_copies": TMA, "tcgen05": TCGEN05_100A, "ptx": "8.6", "assumed": ("lds_phases",), "arithmetic": "b200", "aliases": ("blackwell", "gb100"),
      "fma_per_clock": RATES_OF_B200, "fma_through": "tcgen05", "fma_source": SOURCE_OF_B200,
@@ -102,17 +107,17 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
     {"name": "sm_107f", "title": "sm_107f (Rubin family)", "lds_copies": TMA, "tcgen05": TCGEN05_107F, "ptx": "9.4", "assumed": ("lds_phases",), "arithmetic": "rubin", "aliases": ()},
     {"name": "sm_110", "title": "sm_110 (Blackwell, Thor)", "lds_copies": TMA, "ptx": "9.0", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ("sm_101",)},
     {"name": "sm_110a", "title": "sm_110a (Blackwell, Thor)", "lds_copies": TMA, "tcgen05": TCGEN05_110A, "ptx": "9.0", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ("sm_101a",),
-     "memory_source": SOURCE_OF_MEMORY, "products": (("Jetson AGX Thor", 20, None, 273, {"aliases": ("thor", "jetson thor", "agx thor")}),)},
+     "memory_source": SOURCE_OF_MEMORY, "products": (("Jetson AGX Thor", 20, None, 273, {**ASSUMED, "aliases": ("thor", "jetson thor", "agx thor")}),)},
     {"name": "sm_110f", "title": "sm_110f (Blackwell family, Thor)", "lds_copies": TMA, "tcgen05": TCGEN05_110F, "ptx": "9.0", "assumed": ("lds_phases",), "arithmetic": "blackwell", "aliases": ("sm_101f",)},
     {"name": "sm_120", "title": "sm_120 (Blackwell)", "lds_copies": TMA, "ptx": "8.7", "assumed": ("lds_phases",), "arithmetic": "blackwell_rtx", "aliases": ()},
     {"name": "sm_120a", "title": "sm_120a (Blackwell, GeForce and RTX PRO)", "lds_copies": TMA, "series": ("rtx 50#0", "rtx pro ****",), "ptx": "8.7", "assumed": ("lds_phases",), "arithmetic": "blackwell_rtx", "aliases": ("gb202",),
      "fma_per_clock": {"f16": 512, "bf16": 512, "tf32": 256, "fp8": 1024, "int8": 1024, "fp4": 2048},
      "fma_source": "NVIDIA RTX Blackwell and RTX PRO Blackwell GPU Architecture, 2025",
-     "memory_source": SOURCE_OF_MEMORY, "products": (("RTX PRO 6000", 188, 2.617, 1792), ("RTX 5090", 170, 2.407, 1792, GEFORCE_120), ("RTX 5080", 84, 2.617, 960, GEFORCE_120), ("RTX 5070", 48, 2.512, 672, GEFORCE_120), ("RTX 5060", 30, 2.497, 448, GEFORCE_120))},
+     "memory_source": SOURCE_OF_MEMORY, "products": (("RTX PRO 6000", 188, 2.617, 1792), ("RTX 5090", 170, 2.407, 1792, GEFORCE_120), ("RTX 5080", 84, 2.617, 960, GEFORCE_120), ("RTX 5070", 48, 2.512, 672, GEFORCE_120), ("RTX 5060", 30, 2.497, 448, {**GEFORCE_120, **ASSUMED}))},
     {"name": "sm_120f", "title": "sm_120f (Blackwell family)", "lds_copies": TMA, "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "blackwell_rtx", "aliases": ()},
     {"name": "sm_121", "title": "sm_121 (Blackwell, GB10)", "lds_copies": TMA, "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "blackwell_rtx", "aliases": ()},
     {"name": "sm_121a", "title": "sm_121a (Blackwell, GB10)", "lds_copies": TMA, "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "blackwell_rtx", "aliases": (),
-     "memory_source": SOURCE_OF_MEMORY, "products": (("GB10", 48, None, 273, {"aliases": ("dgx spark", "spark")}),)},
+     "memory_source": SOURCE_OF_MEMORY, "products": (("GB10", 48, None, 273, {**ASSUMED, "aliases": ("dgx spark", "spark")}),)},
     {"name": "sm_121f", "title": "sm_121f (Blackwell family, GB10)", "lds_copies": TMA, "ptx": "8.8", "assumed": ("lds_phases",), "arithmetic": "blackwell_rtx", "aliases": ()},
 )
 COMMON: dict[str, object] = {

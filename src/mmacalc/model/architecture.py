@@ -36,6 +36,7 @@ class Product(Record):
         units: compute units (of NVIDIA: SMs); clock_ghz: the clock that the published peaks assume; None if it is
             not published. memory_gb_s: the published peak bandwidth of its memory (HBM, GDDR), in 1e9 bytes per second.
         target: the compiler's name of its chip, where the architecture has several.
+        memory_note: what else there is to know of that bandwidth; "assumed" where no page with it was found.
         fma_per_clock: what differs from the architecture's; None for a rate that is not published.
         clock_for: the clock that the published peak of a format assumes, where it is another.
     """
@@ -46,6 +47,7 @@ class Product(Record):
     memory_gb_s: float | None = None
     aliases: tuple[str, ...] = ()
     target: str = ""
+    memory_note: str = ""
     fma_per_clock: Mapping[str, int | None] = {}
     clock_for: Mapping[str, float] = {}
 

@@ -61,7 +61,9 @@ def _moved(estimate: Estimate) -> str:
     if not device.memory_gb_s:
         return ""
     own = device.product is not None and device.memory_gb_s == device.product.memory_gb_s
-    source = f", {estimate.architecture.memory_source}" if own else ""
+    note = device.product.memory_note if device.product else ""
+    named = [estimate.architecture.memory_source] * (note != "assumed") + [note] * bool(note)
+    source = f", {', '.join(named)}" if own else ""
     return f": {time_text(estimate.bytes / (device.memory_gb_s * 1e9))} ({device.memory_gb_s:g} GB/s{source})"
 
 
