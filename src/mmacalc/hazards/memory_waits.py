@@ -64,7 +64,7 @@ _CACHES = frozenset(("invalidate", "write_back", "prefetch"))
 """Flags of what moves no data of the program: nothing is translated."""
 
 
-EFFORT, LEAST_EFFORT = 80, 2_000_000
+EFFORT, LEAST_EFFORT = 40, 2_000_000
 """How many outstanding accesses may enter basic blocks, on all paths: for each statement of a listing (a compiler's
 listings need 1 to 5), and of a short listing."""
 
