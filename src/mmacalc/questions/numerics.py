@@ -25,8 +25,6 @@ from ..catalog import architectures, entry
 from ..command import Command, Reply, flag, show, tables
 from ..command.common import ARCHITECTURES, INSTRUCTIONS, JSON, MODIFIERS, WAVE
 from ..command.options import modifiers
-from ..families.tensor_memory import types_of
-from ..model.tensor_memory import TensorMemoryInstruction
 from ..spelling import heading
 
 TYPE_CHECKING = False
@@ -145,6 +143,11 @@ def overview(*names: str) -> tuple[Arithmetic, ...]:
 
 def _in_tensor_memory(found: Entry) -> Iterator[Instruction]:
     """The instructions of Tensor Memory with each of their types whose documents are public (not kind::ti16)."""
+    if not found.tensor_memory_names:
+        return
+    from ..families.tensor_memory import types_of
+    from ..model.tensor_memory import TensorMemoryInstruction
+
     for name in found.tensor_memory_names:
         inst = found.instruction(name)
         if not isinstance(inst, TensorMemoryInstruction) or not inst.formats:
