@@ -141,3 +141,20 @@ def test_what_has_one_source_is_refused_by_name(name):
         mmacalc.numerics(mmacalc.instruction("amx-dmr", name))
     with pytest.raises(Error, match="not computed here"):
         mmacalc.instruction("amx-dmr", name).multiply(np.zeros((16, 16)), np.zeros((16, 16)), 0)
+
+
+@pytest.mark.parametrize(
+    ("arch", "name", "mode", "says"),
+    [
+        ("sme", "fmopa.s.s", "fz", "FPCR.FZ is taken as 0: fmopa.s.s is computed with FPCR 0 here"),
+        ("sme", "bfmopa.s.h", "ebf", "another would round the sum of two bf16 products once"),
+        ("sme-128", "fmopa.s.h", "rmode", "rounds to nearest even"),
+        ("sme", "fmopa.s.s", "dn", "gives the default NaN with any DN"),
+        ("amx", "tdpbf16ps", "daz", "tdpbf16ps does not read MXCSR"),
+    ],
+)
+def test_modes_of_the_processor_that_are_not_modelled_are_refused_by_name(arch, name, mode, says):
+    inst = mmacalc.instruction(arch, name)
+    a, b, c = (np.ones(shape) for shape in ((inst.m, inst.k), (inst.k, inst.n), (inst.m, inst.n)))
+    with pytest.raises(Error, match=says):
+        inst.multiply(a, b, c, **{mode: 1})

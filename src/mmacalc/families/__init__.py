@@ -134,6 +134,8 @@ class Family(Record):
         half_results: whether 16-bit results fill half of a register, which OPSEL[2] chooses.
         mnemonics: how its loads and stores are called: a key of `mmacalc.memory_access.units.NAMES`.
         layouts_only: whether only its layouts are known here, so that a search over all architectures lists it last.
+        fixed_modes: the processor's modes that programs set and that are taken as fixed here, by name in small letters:
+            why one is refused as a modifier, in which {name} stands for the instruction.
         opcode_bits: the width of the opcode field; 0 where the instructions have none.
     """
 
@@ -153,6 +155,7 @@ class Family(Record):
     has_published_rates: bool = False
     satfinite: bool = False
     nan_codes: Mapping[str, str] = {}
+    fixed_modes: Mapping[str, str] = {}
     small_overflow: str = ""
     float32: str = "f32"
     blocks: bool = False

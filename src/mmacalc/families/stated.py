@@ -96,11 +96,28 @@ _NO_GPU = {
 }
 
 
-def _no_gpu(name: str, vendor: str, functions: str, memory: str, nan_codes: Mapping[str, str]) -> Stated:
+_FPCR = "FPCR.{} is taken as 0: {{name}} is computed with FPCR 0 here, and {}"
+_MODES = {
+    "fz": "another would flush subnormal operands and results", "fiz": "another would flush subnormal operands",
+    "fz16": "another would flush those of f16", "ah": "another would change the NaN and what is flushed",
+    "rmode": "rounds to nearest even", "ebf": "another would round the sum of two bf16 products once",
+    "dn": "gives the default NaN with any DN",
+}  # fmt: skip
+# Arm's FPCR, of which no other value is modelled; Intel's MXCSR, which AMX does not read.
+FPCR = {name: _FPCR.format(name.upper(), why) for name, why in _MODES.items()}
+MXCSR = dict.fromkeys(
+    ("mxcsr", "daz", "ftz", "rc"),
+    "{name} does not read MXCSR: it rounds to nearest even, and subnormals are as `mmacalc numerics` says",
+)
+
+
+def _no_gpu(
+    name: str, vendor: str, functions: str, memory: str, nan_codes: Mapping[str, str], modes: Mapping[str, str]
+) -> Stated:
     """A family of processors with matrix instructions, whose manual the vendor publishes."""
     return Stated(
         name, (), vendor=vendor, grammar="stated", spelling="stated", functions=functions, layouts_only=True,
-        unsupported_topics={**_NO_GPU, "memory": memory}, nan_codes=nan_codes,
+        unsupported_topics={**_NO_GPU, "memory": memory}, nan_codes=nan_codes, fixed_modes=modes,
     )  # fmt: skip
 
 
@@ -119,6 +136,7 @@ AMX = _no_gpu(
     "headers",
     "{title} loads whole tiles by TILELOADD, row by row; no lanes' accesses could conflict",
     {"f32": "0xFFC00000; a NaN operand's own bits are not modelled"},
+    MXCSR,
 )
 SME = _no_gpu(
     "sme",
@@ -126,4 +144,5 @@ SME = _no_gpu(
     "headers",
     "{title} loads vectors and slices of ZA; there are no lanes whose accesses could conflict",
     {"f32": "0x7FC00000"},
+    FPCR,
 )

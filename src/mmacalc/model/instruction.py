@@ -594,6 +594,8 @@ def check_modifiers(instruction: Instruction, wave: int | None, modifiers: Mappi
     allowed = instruction.modifier_limits(wave, modifiers.get("cbsz", 0))
     known = dict.fromkeys((*KNOWN_MODIFIERS, *allowed))
     for name, value in modifiers.items():
+        if fixed := instruction.architecture.family.fixed_modes.get(name):
+            raise Error(fixed.format(name=instruction.name))
         if name not in known:
             hint = did_you_mean(name, (*known, *BESIDE))
             raise Error(f"unknown modifier '{name}'.{hint} Known: {', '.join(known)}", kind="unknown name")
