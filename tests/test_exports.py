@@ -152,6 +152,12 @@ def test_what_a_language_cannot_say_is_refused_by_name(case):
         mmacalc.generate(mmacalc.instruction(arch, name), language, gemm="512x512x512")
 
 
+def test_ck_tile_is_refused_with_what_to_use_instead():
+    inst = mmacalc.instruction("gfx942", "v_mfma_f32_32x32x8_f16")
+    with pytest.raises(mmacalc.Error, match=r"got 'ck_tile'\. Templates of Composable Kernel .* hip has the same tile"):
+        mmacalc.generate(inst, "ck_tile", gemm="64x64x64")
+
+
 def test_options_that_other_languages_lack_are_refused_by_name():
     inst = mmacalc.instruction("gfx942", "v_mfma_f32_32x32x8_f16")
     with pytest.raises(mmacalc.Error, match="give gemm, too"):

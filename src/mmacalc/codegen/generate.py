@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 __all__ = ["Formulas", "GeneratedKernel", "formulas", "generate"]
 
 LANGUAGES = {"hip": hip.kernel, "cuda": cuda.kernel}
+NOT_WRITTEN = {
+    "ck_tile": " Templates of Composable Kernel are not written: hip has the same tile, gluon words for its waves and "
+    "swizzles"
+}
 
 
 @json_keys(
@@ -163,7 +167,9 @@ def generate(
         ("ld", ld, ("arguments", "constants")),
     ):
         if value not in known:
-            raise Error(f"{name} is {' or '.join(known)}; got '{value}'.{did_you_mean(value, known)}")
+            raise Error(
+                f"{name} is {' or '.join(known)}; got '{value}'.{NOT_WRITTEN.get(value) or did_you_mean(value, known)}"
+            )
     slices = {"split_k": split_k, "batch": batch, "groups": groups, "block_scales": block_scales}
     if weights not in ("", "int4"):
         raise Error(f"weights is 'int4', or left out; got {shown(weights)}")
