@@ -271,6 +271,7 @@ def _read(elf: Any, target: str, name: str) -> Kernels:
     listed = _listed(elf, name)
     variables = DeviceVariables({section.address: section.data for section in sections if section.writable})
     kernels, lines = Kernels(), SourceLines(elf.stream.getvalue())
+    starts = [entry["st_value"] for entry in symbols.values() if entry["st_info"]["type"] == "STT_FUNC"]
     for symbol, entry in symbols.items():
         if not symbol.endswith(".kd"):
             continue
@@ -279,6 +280,7 @@ def _read(elf: Any, target: str, name: str) -> Kernels:
         address = entry["st_value"] + descriptor.entry_offset
         title = str(metadata.get(".name", symbol[:-3]))
         size = symbols[symbol[:-3]]["st_size"] if symbol[:-3] in symbols else 0
+        size = size or _reach(sections, address, starts)
         code = _bytes(sections, address, size, name)
         most = -(-max(descriptor.kernarg_size, _whole(metadata, ARGUMENT_BYTES, name)) // _ALIGNED) * _ALIGNED
         arguments = tuple(_argument(one, most, name) for one in metadata.get(".args", ()))
@@ -287,6 +289,13 @@ def _read(elf: Any, target: str, name: str) -> Kernels:
     if not kernels:
         raise Error(f"'{name}' has no kernel: none of its symbols is a kernel descriptor (NAME.kd)")
     return kernels
+
+
+def _reach(sections: Sequence[Section], address: int, starts: Sequence[int]) -> int:
+    """The bytes from an address to the next function or the end of its section: those of a function whose symbol has
+    no size, as in hand-written assembly without a .size directive."""
+    ends = [one.address + len(one.data) for one in sections if one.address <= address < one.address + len(one.data)]
+    return min([*ends, *[start for start in starts if start > address]], default=address) - address
 
 
 def _symbols(elf: Any) -> Iterator[Any]:
