@@ -147,16 +147,17 @@ def test_a_barrier_before_a_load_into_lds_is_waited_for_is_named(further, says, 
     assert "global_load_lds_dword" in found.other_text
 
 
-@pytest.mark.parametrize("target", ["gfx90a", "gfx1100", "gfx1250"])
-def test_each_word_of_a_buffer_access_is_within_the_records_or_not(target, tmp_path):
+@pytest.mark.parametrize(("target", "stride"), [("gfx90a", 0), ("gfx942", 4), ("gfx1100", 0), ("gfx1250", 0)])
+def test_each_word_of_a_buffer_access_is_within_the_records_or_not(target, stride, tmp_path):
+    """On gfx9 a stride does not matter without an index: AITER's kernels set one, and records in bytes."""
     source = """
 typedef unsigned u4 __attribute__((ext_vector_type(4)));
 extern "C" __global__ void copy(const unsigned *x, unsigned *out, int bytes, int start) {
     const int flags = __builtin_amdgcn_wavefrontsize() == 64 ? 0x00020000 : 0x31014000, at = thread_x() * 16;
-    const auto from = __builtin_amdgcn_make_buffer_rsrc((void *)x, 0, bytes, flags);
-    const auto to = __builtin_amdgcn_make_buffer_rsrc(out, 0, bytes - 4, flags);
+    const auto from = __builtin_amdgcn_make_buffer_rsrc((void *)x, STRIDE, bytes, flags);
+    const auto to = __builtin_amdgcn_make_buffer_rsrc(out, STRIDE, bytes - 4, flags);
     __builtin_amdgcn_raw_buffer_store_b128(__builtin_amdgcn_raw_buffer_load_b128(from, at, start, 0), to, at, 0, 0);
-}"""
+}""".replace("STRIDE", str(stride))
     kernel = kernel_of(source, target, tmp_path, "copy")
     x, out = np.arange(1, 65, dtype=np.uint32), np.zeros(64, np.uint32)
     assert mmacalc.launch(kernel, 1, 16, x[:59].copy(), out, 59 * 4, 8).findings == ()

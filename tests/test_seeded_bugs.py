@@ -99,3 +99,34 @@ def test_every_bug_is_named_and_the_kernel_without_one_is_clean(target, name):
             missed.append((kind, listing.split("\n")[number].strip(), [one.sentence for one in report.findings]))
     assert missed == []
     assert total >= 3
+
+
+def test_a_kernel_whose_symbol_has_no_size_is_checked_as_one_that_has():
+    listing = hip_listing(HEAD + KERNELS["transpose"], "gfx942")
+    bare = re.sub(r"\t\.size\t.*\n", "", listing)
+    assert bare != listing
+    right, report = ran(assembled(bare, "gfx942"))
+    assert right.any()
+    assert report.findings == ()
+    text = next(text for kind, _, text in mutants(bare) if kind == "wait")
+    assert {one.kind for one in ran(assembled(text, "gfx942"))[1].findings} >= {"wait"}
+
+
+POLLED = (
+    HEAD
+    + """KERNEL(unsigned *flag, float *x, float *y) { int i = I;
+    if (G == 0) { x[i] = i; __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+        __builtin_amdgcn_s_barrier(); if (i == 0) __hip_atomic_store(flag, 1, __ATOMIC_RELAXED, 4); }
+    else { unsigned seen;
+        do asm volatile("s_load_dword %0, %1, 0x0 HOW\\ns_waitcnt lgkmcnt(0)" : "=s"(seen) : "s"(flag)); while (!seen);
+        __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent"); y[i] = x[i]; } }"""
+)
+
+
+def test_a_flag_that_scalar_loads_poll_past_their_cache_orders_workgroups():
+    for how, kinds in (("glc", set()), ("", {"race"})):
+        (kernel,) = hip_kernels(POLLED.replace("HOW", how), "gfx942").values()
+        flag, x, y = np.zeros(1, np.uint32), np.zeros(256, np.float32), np.zeros(256, np.float32)
+        report = mmacalc.launch(kernel, 2, 256, flag, x, y, limit=200_000)
+        assert (y == np.arange(256)).all()
+        assert {one.kind for one in report.findings} == kinds

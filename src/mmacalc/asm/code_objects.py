@@ -21,7 +21,7 @@ from .targets import GENERIC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from os import PathLike
     from typing import Any
 
@@ -291,7 +291,7 @@ def _read(elf: Any, target: str, name: str) -> Kernels:
     return kernels
 
 
-def _reach(sections: Sequence[Section], address: int, starts: Sequence[int]) -> int:
+def _reach(sections: Sequence[LoadedSection], address: int, starts: Sequence[int]) -> int:
     """The bytes from an address to the next function or the end of its section: those of a function whose symbol has
     no size, as in hand-written assembly without a .size directive."""
     ends = [one.address + len(one.data) for one in sections if one.address <= address < one.address + len(one.data)]

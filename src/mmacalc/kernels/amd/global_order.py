@@ -315,15 +315,16 @@ class GlobalOrder:
         self._flags[place] = own
         return own
 
-    def learn(self, row: int, flag: Flag, label: int) -> None:
-        """A wave has read a flag."""
+    def learn(self, row: int, flag: Flag, label: int, arrived: bool = False) -> None:
+        """A wave has read a flag. arrived: whether no wait is needed that the order follows (of a scalar load the wait
+        for its register, which is looked at there)."""
         state = self._rows[row]
         if (flag.meant <= state.meant).all() and (flag.released <= state.learned).all():
             if not any(one.flag.code == flag.code for one in state.flags):
                 return
             state.flags = [one for one in state.flags if one.flag.code != flag.code]
         state.learned, state.meant = _joined([state.learned, flag.released]), _joined([state.meant, flag.meant])
-        one = _Learned(flag, int(self.clock[row]), label)
+        one = _Learned(flag, 0 if arrived else int(self.clock[row]), label)
         state.flags.append(one)
         state.kept = [*state.kept[1 - KEPT :], one]
 

@@ -69,6 +69,8 @@ class MemoryModel(TupleRecord):
         if atomic:  # carried out in L2
             return DEVICE
         if self.scopes == "sc":
+            if modifiers.get("glc"):  # of scalar loads alone: past the cache of scalar data
+                return DEVICE
             return DEVICE if modifiers.get("sc1") else WORKGROUP if modifiers.get("sc0") else PLAIN
         return DEVICE if modifiers.get("glc") else PLAIN
 

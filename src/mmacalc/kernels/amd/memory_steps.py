@@ -154,7 +154,9 @@ def buffer_places(
     """Of each lane the address, and whether it is within the resource, for each word; of scratch the offset, and none.
 
     Atomic operations are within as a whole, other accesses word by word (RDNA3 ISA guide, "Range checking"; LLVM,
-    AMDGPU usage, "Relaxed buffer OOB mode"). Without a stride SOFFSET counts too.
+    AMDGPU usage, "Relaxed buffer OOB mode"). Without a stride, and on gfx9 without an index, records are bytes, and
+    SOFFSET counts too (PAL, gfx9Device.cpp, CalcNumRecords: structured or not is the instruction's; LLVM, AMDGPU.td:
+    "On GFX9 IDXEN matters for interpretation of buffer sizes").
 
     Args:
         operands: VADDR, the resource, SOFFSET.
@@ -166,6 +168,7 @@ def buffer_places(
     fields = resource_fields(resource, target)
     start = raw_reader(scalar)
     offset = offset_of(instruction)
+    by_bytes = target.generation == "gfx9" and not index_on
 
     def places(group: Group) -> tuple[Array, list[Array]]:
         base, stride, records = fields(group)
@@ -177,7 +180,8 @@ def buffer_places(
             return inside + soffset // group.lanes, []
         stride, records = stride.astype(np.int64), records.astype(np.int64)
         index = raw_reader(vector)(group).astype(np.int64) if index_on else np.zeros((1, 1), np.int64)
-        within = [np.where(stride == 0, inside + soffset + end <= records, index < records) for end in ends]
+        raw = (stride == 0) | by_bytes
+        within = [np.where(raw, inside + soffset + end <= records, index < records) for end in ends]
         return base + (index * stride + inside + soffset).view(np.uint64), within
 
     return places

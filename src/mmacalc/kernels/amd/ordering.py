@@ -127,7 +127,7 @@ class GlobalRaces:
             self._polled(rows, label, offsets, size)
         race = checks.shadow.note(grade, offsets, size, codes, label, stored)
         if before is not None:
-            self._flags(order, grade, access.kind, (rows, codes, label), before)
+            self._flags(order, grade, (access.kind, other), (rows, codes, label), before)
             if order.full:
                 message = f"races in global memory are not checked from here on: atomic operations changed {MOST_FLAGS}"
                 self.reporter.note("not checked", group.numbers(), instruction, f"{message} places")
@@ -200,11 +200,14 @@ class GlobalRaces:
 
     @staticmethod
     def _flags(
-        order: GlobalOrder, grade: Grade, kind: str, mine: tuple[Array, Array, int],
+        order: GlobalOrder, grade: Grade, how: tuple[str, bool], mine: tuple[Array, Array, int],
         before: tuple[Array, Array, Array],
     ) -> None:  # fmt: skip
-        """Strong reads learn what was released where they read; what integer atomic operations change is a flag."""
-        rows, codes, label = mine
+        """Strong reads learn what was released where they read; what integer atomic operations change is a flag.
+
+        how: the type of an atomic operation, and whether it raises counters that the order does not follow.
+        """
+        (kind, other), (rows, codes, label) = how, mine
         changes = grade.kind == "atomic" and kind[:1] in ("u", "i")
         seen: set[tuple[int, int]] = set()
         flags: dict[int, Flag] = {}
@@ -216,7 +219,7 @@ class GlobalRaces:
             if found is None and last:
                 found = order.flag_at(place, last, writer)
             if found is not None and found.code != code and (grade.kind == "read" or grade.returns):
-                order.learn(row, found, label)
+                order.learn(row, found, label, other)
             if changes:
                 changed = order.changed(place, found, code, label)
                 if changed is not None:
