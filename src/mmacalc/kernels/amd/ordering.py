@@ -127,7 +127,7 @@ class GlobalRaces:
             self._polled(rows, label, offsets, size)
         race = checks.shadow.note(grade, offsets, size, codes, label, stored)
         if before is not None:
-            self._flags(order, grade, (access.kind, other), (rows, codes, label), before)
+            self._flags(order, grade, (access.kind, _uncounted(instruction, access)), (rows, codes, label), before)
             if order.full:
                 message = f"races in global memory are not checked from here on: atomic operations changed {MOST_FLAGS}"
                 self.reporter.note("not checked", group.numbers(), instruction, f"{message} places")
@@ -146,9 +146,8 @@ class GlobalRaces:
         """The clocks of the waves that make an access go on."""
         grade = self._grade(checks, instruction, access)
         value = grade.kind == "read" or grade.returns
-        # Scalar accesses and those between memory and LDS raise other counters than the order follows.
-        other = access.unit.startswith(("scalar", "tensor")) or "_async_" in instruction.name
-        checks.order.access(group.rows, () if other else (VALUES if value else WRITES,))
+        uncounted = _uncounted(instruction, access)
+        checks.order.access(group.rows, () if uncounted else (VALUES if value else WRITES,))
 
     # --- accesses that the core carries out ---
 
@@ -205,9 +204,9 @@ class GlobalRaces:
     ) -> None:  # fmt: skip
         """Strong reads learn what was released where they read; what integer atomic operations change is a flag.
 
-        how: the type of an atomic operation, and whether it raises counters that the order does not follow.
+        how: the type of an atomic operation, and whether the access is `_uncounted`.
         """
-        (kind, other), (rows, codes, label) = how, mine
+        (kind, uncounted), (rows, codes, label) = how, mine
         changes = grade.kind == "atomic" and kind[:1] in ("u", "i")
         seen: set[tuple[int, int]] = set()
         flags: dict[int, Flag] = {}
@@ -219,7 +218,7 @@ class GlobalRaces:
             if found is None and last:
                 found = order.flag_at(place, last, writer)
             if found is not None and found.code != code and (grade.kind == "read" or grade.returns):
-                order.learn(row, found, label, other)
+                order.learn(row, found, label, uncounted)
             if changes:
                 changed = order.changed(place, found, code, label)
                 if changed is not None:
@@ -320,6 +319,11 @@ class GlobalRaces:
         at = tally.locate(flag.address), None if address is None else tally.locate(address)
         place = checks.place(workgroup)
         tally.add(KernelFinding("wait", flag.address, text(flag), message, address, words, place, wave, (), 1, *at))
+
+
+def _uncounted(instruction: DecodedInstruction, access: Access) -> bool:
+    """Whether an access raises counters that the order does not follow: scalar ones, and between memory and LDS."""
+    return access.unit.startswith(("scalar", "tensor")) or "_async_" in instruction.name
 
 
 def communicates(instruction: DecodedInstruction) -> bool:
