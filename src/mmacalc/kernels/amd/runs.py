@@ -252,9 +252,11 @@ class Run:
         kept: list[Any] = []
         edges = {first for first, *_ in self._parts}
         done = accesses = 0
+        joins = False  # whether operations may be in one item with those before: not over an edge
         size = ctypes.sizeof(Operation)
         for number, step in enumerate(self.steps):
             counts.append(len(items))
+            joins = joins and number not in edges
             for move in step.moves:
                 if isinstance(move, LocalMove):
                     kept.append(move.described(self._labels.label(step.instruction.address)))
@@ -268,11 +270,12 @@ class Run:
                 items.append((_MULTIPLIES, 1, ctypes.addressof(kept[-1]), 0))
             if step.operations:
                 count = len(step.operations)
-                if items and items[-1][0] == _COMPUTES and number not in edges:
+                if joins and items[-1][0] == _COMPUTES:
                     kind, before, what, _ = items.pop()
                     items.append((kind, before + count, what, 0))
                 else:
                     items.append((_COMPUTES, count, ctypes.addressof(self._operations) + done * size, 0))
+                joins = True
                 done += count
         counts.append(len(items))
         return (_Item * len(items))(*[_Item(*one) for one in items]), counts, kept
