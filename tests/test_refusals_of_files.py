@@ -111,7 +111,7 @@ def test_standard_input_of_text_alone_is_read(monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("-a cdna3 -L\nlint -a gfx942 -\n"))
     first, second = answer(["batch"]).out.splitlines()
     assert '"status": 0' in first
-    assert "standard input holds the lines of `mmacalc batch`" in second
+    assert "standard input is already used for the lines of `mmacalc batch`" in second
     monkeypatch.setattr("sys.stdin", io.StringIO("s_nop 0\n"))
     assert answer(["lint", "-a", "gfx942", "-"]).status == 0
 
