@@ -16,6 +16,7 @@ from mmacalc import Error
 from mmacalc.asm.dpas_encodings import ACCUMULATORS, GENERATIONS, SOURCE_TYPES
 from mmacalc.catalog import entry
 from mmacalc.cli import answer
+from mmacalc.compiler.opencl import function
 from mmacalc.families.dpas import TYPES, work_items
 from recorded import table
 from samples import sampled
@@ -541,3 +542,19 @@ def test_bdpas_is_read_as_iga64_and_visa_write_it_and_refused_elsewhere():
             mmacalc.instruction("cri", given)
     with pytest.raises(Error, match="has no instruction"):
         mmacalc.instruction("xe2", "bdpas.8x8.f.f.bf.bf")
+
+
+@sampled("name", [f"{arch} {inst.name}" for arch in ("xe-hpg", "xe-hpc", "xe3p") for inst in mmacalc.instructions(arch)
+                  if function(inst) is not None], 40)  # fmt: skip
+def test_the_page_has_the_types_that_the_function_takes(name):
+    arch, name = name.split()
+    takes = function(mmacalc.instruction(arch, name))
+    page = answer(["-a", arch, "-i", name, "-d"]).out.partition("Work items of a sub-group")[2]
+    shown = dict(re.findall(r"^    +(A|B|C|D|SA|SB): (\w+),", page, re.MULTILINE))
+    names = {"a": "A", "b": "B", "acc": "C", "scale_a": "SA", "scale_b": "SB"}
+    wanted = {names[argument]: kind for argument, kind in zip(takes.arg_names, takes.arg_types)}
+    assert {operand: kind for operand, kind in shown.items() if operand != "D"} == {
+        operand: kind for operand, kind in wanted.items() if operand in shown
+    }
+    assert {"B", "C"} <= shown.keys()
+    assert shown["D"] == takes.return_type

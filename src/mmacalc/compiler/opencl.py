@@ -10,7 +10,7 @@ cl_intel_subgroup_split_matrix_multiply_accumulate, as IGC 98fff716 defines them
 
 from __future__ import annotations
 
-from ..families.dpas import work_items
+from ..families.dpas import vector_type, work_items
 from .dialects import Intrinsic
 
 TYPE_CHECKING = False
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["function", "functions"]
 
 COUNTS = (1, 2, 4, 8)
-RESULTS = {"f32": "float", "i32": "int", "f16": "half", "bf16": "short"}
-INTEGERS = {32: "int", 16: "short", 8: "char"}
 SHORT = {"e4m3": "hf8", "e5m2": "bf8"}  # in names of scaled products alone
 
 
@@ -39,15 +37,15 @@ def function(instruction: Instruction) -> Intrinsic | None:
     'float4 intel_sub_group_f16_f16_matrix_mad_k16(short4, int8, float4)'
     """
     formats, m = instruction.formats, instruction.m
-    if m not in COUNTS or formats["C"] != formats["D"] or formats["D"] not in RESULTS:
+    if m not in COUNTS or formats["C"] != formats["D"] or formats["D"] == "u32":
         return None
     if formats["D"] in ("f16", "bf16") and instruction.n == 8:
         return None
     a = _first(instruction)
     if a is None:
         return None
-    b = f"{_kind(instruction, 'B', 32)}{instruction.k * instruction.format('B').bits // 32}"
-    d = _vector(RESULTS[formats["D"]], m)
+    b = vector_type(instruction, "B", 32, instruction.k * instruction.format("B").bits // 32)
+    d = vector_type(instruction, "D", instruction.format("D").bits, m)
     split = "_split" if "fused" in instruction.features else ""
     scaled = "_scaled" if instruction.scaled else ""
     short = SHORT if instruction.scaled else {}
@@ -55,7 +53,9 @@ def function(instruction: Instruction) -> Intrinsic | None:
     name = f"intel_sub_group_{words}{split}{scaled}_matrix_mad_k{instruction.k}"
     arguments = {"a": a, "b": b, "acc": d}
     if instruction.scaled:
-        arguments |= dict.fromkeys(("scale_a", "scale_b"), _vector("uchar", instruction.k // instruction.block_size))
+        arguments |= dict.fromkeys(
+            ("scale_a", "scale_b"), vector_type(instruction, "SA", 8, instruction.k // instruction.block_size)
+        )
     return Intrinsic(name, d, tuple(arguments.values()), "", "", (), tuple(arguments))
 
 
@@ -66,19 +66,9 @@ def _first(instruction: Instruction) -> str | None:
         operand = instruction.operand("A")
         if not operand.wave_place or operand.layout.partial:
             return None
-        return _vector(_kind(instruction, "A", instruction.k * bits // instruction.n), rows // 2)
+        return vector_type(instruction, "A", instruction.k * bits // instruction.n, rows // 2)
     found = work_items(instruction, "A")
     if found is None:
         return None
     layout, width = found
-    return _vector(_kind(instruction, "A", width), layout.spans["item"] * bits // width)
-
-
-def _kind(instruction: Instruction, operand: str, width: int) -> str:
-    if instruction.formats[operand] == "tf32":
-        return "float"
-    return "u" * (instruction.format(operand).kind == "unsigned") + INTEGERS[width]
-
-
-def _vector(kind: str, count: int) -> str:
-    return f"{kind}{count}" if count > 1 else kind
+    return vector_type(instruction, "A", width, layout.spans["item"] * bits // width)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..layout import Layout
     from ..model import Instruction
 
-__all__ = ["DPAS", "SOURCES", "TYPES", "work_items"]
+__all__ = ["DPAS", "SOURCES", "TYPES", "vector_type", "work_items"]
 
 ROWS = "(w h l) (d e) -> eu (w), lane (l d), item (h e)"
 COLUMNS = "(d e) j -> lane (j), item (d e)"
@@ -117,6 +117,28 @@ def work_items(instruction: Instruction, operand: str) -> tuple[Layout, int] | N
     sizes = {"h": steps, "l": beside, "d": columns // elements, "e": elements}
     extents = (("i", instruction.m),) if steps * beside != instruction.m else ()
     return shared_layout(ITEMS, axes, tuple(sizes.items()), extents), width
+
+
+def vector_type(instruction: Instruction, operand: str, width: int, count: int) -> str:
+    """OpenCL's type of an operand in a work item, as the extensions' functions take it.
+
+    Args:
+        width: bits of an element of the vector. count: its elements.
+
+    >>> import mmacalc
+    >>> product = mmacalc.instruction("xe-hpc", "dpas.8x8.f.f.hf.hf")
+    >>> vector_type(product, "A", 16, 8), vector_type(product, "B", 32, 8), vector_type(product, "D", 32, 8)
+    ('short8', 'int8', 'float8')
+    """
+    form = instruction.format_of(operand)
+    if form.name in ("f32", "tf32"):
+        kind = "float"
+    elif form.name == "f16" and operand in ("C", "D"):
+        kind = "half"
+    else:
+        unsigned = form.kind == "unsigned" or operand in ("SA", "SB")
+        kind = "u" * unsigned + {32: "int", 16: "short", 8: "char"}[width]
+    return f"{kind}{count}" if count > 1 else kind
 
 
 def _scale_items(instruction: Instruction, operand: str) -> tuple[Layout, int]:

@@ -6,7 +6,7 @@ DPASW's A, the registers of the second fused EU are `EU1 r0.3:bf`.
 
 from __future__ import annotations
 
-from ..families.dpas import SOURCES, TYPES, work_items
+from ..families.dpas import SOURCES, TYPES, vector_type, work_items
 from . import Spelling, by_place
 
 TYPE_CHECKING = False
@@ -14,22 +14,12 @@ if TYPE_CHECKING:
     from ..model import Instruction, Location, Operand
     from ..questions.classic.layouts import RegisterColumn
 
-__all__ = ["SPELLING", "vector"]
+__all__ = ["SPELLING"]
 
 SUFFIXES = {
     "e8m0": "ub",
     **{name: word for word, name in TYPES.items()},
 }  # of 8 bits ub and b, which other instructions take too
-VECTORS = {8: "char", 16: "short", 32: "int"}
-
-
-def vector(operand: str, width: int) -> str:
-    """OpenCL's type of an element of a work item's vector.
-
-    >>> vector("A", 16), vector("SA", 8)
-    ('short', 'uchar')
-    """
-    return f"{'u' if operand in ('SA', 'SB') else ''}{VECTORS[width]}"
 
 
 def instruction_name(instruction: Instruction) -> str:
@@ -81,7 +71,7 @@ def also(operand: Operand, row: int, col: int) -> str:
         f", bits {item % inside * operand.format.bits + operand.format.bits - 1}:{item % inside * operand.format.bits}"
     )
     count = layout.spans["item"] // inside
-    kind = f"{vector(operand.name, width)}{count if count > 1 else ''}"
+    kind = vector_type(operand.instruction, operand.name, width, count)
     of = f"element {item // inside} of its {kind}" if count > 1 else f"its {kind}"
     lanes = " and ".join([str(at) for at, _ in ((lane, item), *copies)])
     return f"In OpenCL: work item {lanes} of the sub-group, {of}{bits if inside > 1 else ''}\n"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from ...base.records import Record
 from ...compiler.builtins import intrinsics
-from ...families.dpas import SOURCES, work_items
+from ...families.dpas import SOURCES, vector_type, work_items
 from ...model.architecture import DOUBTFUL
 from ...spelling import heading
-from ...spelling.dpas import vector
 from . import formulas
 from .about import ends_text
 from .detail import Page
@@ -155,7 +154,7 @@ def _work_items(inst: Instruction) -> Iterator[str]:
         layout, width = found
         count = layout.spans["item"] * inst.format(name).bits // width
         sizes = ", ".join(f"{digit}={size}" for digit, size in layout.trimmed_sizes.items())
-        yield f"    {name}: {vector(name, width)}{count if count > 1 else ''}, {layout.pattern}   {sizes}"
+        yield f"    {name}: {vector_type(inst, name, width, count)}, {layout.pattern}   {sizes}"
 
 
 def _open(inst: Instruction) -> Iterator[str]:
