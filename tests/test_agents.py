@@ -74,8 +74,10 @@ def test_a_refusal_is_an_error_with_the_sentence_and_its_suggestions():
         ("layout", {**MFMA, "operand": "A", "options": "-o file"}), ("explain", {"text": "-"}),
         ("diagnose", {**MFMA, "a": "missing.npy", "b": "missing.npy", "d": "missing.npy"}),
     ]  # fmt: skip
-    says = ("Did you mean v_mfma_f32_32x32x8_f16", "operand is one of A, B", "give row and column", "quotation", "writes files",
-            "standard input holds", "cannot read 'missing.npy'")  # fmt: skip
+    says = (
+        "Did you mean v_mfma_f32_32x32x8_f16", "operand is one of A, B", "give row and column", "quotation",
+        "writes files", "standard input is already used", "cannot read 'missing.npy'",
+    )  # fmt: skip
     for (wrong, text), part in zip(asked(calls)[1], says, strict=True):
         assert wrong
         assert part in text

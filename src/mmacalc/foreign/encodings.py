@@ -8,6 +8,7 @@ and blocks of a distributed layout; offsets, in elements, of one in shared memor
 
 from __future__ import annotations
 
+from ..base.checks import shown
 from ..base.errors import Error, did_you_mean
 from ..base.records import Record
 from ..layout.linear import LinearLayout
@@ -88,14 +89,14 @@ def linear(encoding: Encoding, shape: Sequence[int]) -> LinearLayout:
         raise Error(f"#ttg.{encoding.kind} is of {encoding.rank} dimensions; the tensor has {len(shape)}")
     for size in shape:
         if size < 1 or size & (size - 1):
-            raise Error(f"the sizes of Triton's tensors are powers of two; got {'x'.join(map(str, shape))}")
+            raise Error(f"the sizes of Triton's tensors are powers of two; got {'x'.join(map(shown, shape))}")
     try:
         return KINDS[encoding.kind].linear(encoding, tuple(shape))
     except Error:
         raise
     except (TypeError, ValueError, IndexError, AttributeError, KeyError):
-        shown = ", ".join([f"{name} = {value}" for name, value in encoding.parameters.items()])
-        raise Error(f"the parameters of #ttg.{encoding.kind} are not of its form: {shown}") from None
+        given = ", ".join([f"{name} = {shown(value)}" for name, value in encoding.parameters.items()])
+        raise Error(f"the parameters of #ttg.{encoding.kind} are not of its form: {given}") from None
 
 
 # --- parts ---

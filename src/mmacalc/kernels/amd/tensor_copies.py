@@ -272,6 +272,12 @@ def _elements(shape: Shape, stores: bool) -> tuple[Array, Array, Array]:
 class TileElements(ActiveLanes):
     """The elements of tiles in the place of lanes. waves: whose each is, a row of the batch."""
 
+    group: Group
+    mask: Array | None
+    size: int
+    addresses: Array
+    waves: Array
+
     __slots__ = ()
 
     def __init__(self, group: Group, addresses: Array, size: int, waves: Array) -> None:

@@ -64,7 +64,7 @@ class GlobalOrder:
         self.reads: Array = np.zeros(places, np.int64)
         self.scopes: Array = np.zeros(places, np.uint8)  # of the last write; SWAPPED, REPEATED
         self.read_scopes: Array = np.zeros(places, np.uint8)
-        self.log = AccessLog(places, AGENT)  # of reads
+        self.log: AccessLog = AccessLog(places, AGENT)  # of reads
         self.strong = self.entered = False
         self.alike: list[tuple[Array, Array]] = []  # granules and writes of bytes that another thread wrote, too
         self.flags: dict[int, Flag] = {}
