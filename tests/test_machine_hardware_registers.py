@@ -56,7 +56,7 @@ def test_a_scalar_register_that_nothing_sets_is_uninitialised(target, register, 
     ("gfx942", "s_getreg_b32 %0, hwreg(HW_REG_XCC_ID)", 0), ("gfx1250", "s_getreg_b32 %0, hwreg(HW_REG_IB_STS2, 6, 4)",
     0), ("gfx942", "s_getreg_b32 %0, hwreg(HW_REG_MODE, 4, 4)", 15),
     ("gfx942", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 3\ns_nop 1\ns_getreg_b32 %0, hwreg(HW_REG_MODE, 0, 2)", 3),
-    ("gfx1200", "s_setreg_imm32_b32 hwreg(HW_REG_WAVE_SCHED_MODE, 0, 2), 2\ns_mov_b32 %0, 7", 7),
+    ("gfx1200", "s_setreg_imm32_b32 hwreg(HW_REG_WAVE_SCHED_MODE, 0, 2), 0\ns_mov_b32 %0, 7", 7),
 ])  # fmt: skip
 def test_hardware_registers_with_a_known_value(target, line, number, run):
     o, _, findings, report = run(target, asm(line, SX))

@@ -25,7 +25,7 @@ from .nvvm import LLVM, functions, plain_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from .. import Entry
 
@@ -154,10 +154,10 @@ def candidates(entry: Entry, text: str) -> list[str]:
     if not word or len(word) > 200:
         return []
     for parts in from_atom(word):
-        return _by_parts(entry, parts)
+        return _by_parts(entry, parts, entry.tensor_memory_names if parts[0] == "tcgen05" else entry.names)
     if " " in word:
         return []
-    return _by_parts(entry, word.split(".")) or _squashed(entry, word) or _by_shape(entry, word)
+    return _by_parts(entry, word.split("."), entry.names) or _squashed(entry, word) or _by_shape(entry, word)
 
 
 def _by_function(entry: Entry, word: str) -> list[str]:
@@ -248,8 +248,8 @@ def _types(text: str) -> list[str]:
     return [CPLUSPLUS.get(word) or word.removeprefix("float_").removesuffix("_t") for word in words]
 
 
-def _by_parts(entry: Entry, parts: list[str]) -> list[str]:
-    """The names that have these parts in this order; of several those whose other parts all say nothing.
+def _by_parts(entry: Entry, parts: list[str], names: Iterable[str]) -> list[str]:
+    """Of some names those that have these parts in this order; of several those whose other parts all say nothing.
 
     A text with .sync or .aligned is a whole opcode: where ptxas refuses it for lack of .trans, say, so is it here.
     """
@@ -257,7 +257,7 @@ def _by_parts(entry: Entry, parts: list[str]) -> list[str]:
     if len(wanted) < 2:
         return []
     found, plain = [], []
-    for name in (*entry.names, *entry.tensor_memory_names) if wanted[0] == "tcgen05" else entry.names:
+    for name in names:
         own = name.lower().split(".")
         rest = _left_over(wanted, own)
         if rest is not None and not (WHOLE & {*wanted} and set(rest) - USUAL):
