@@ -152,26 +152,32 @@ INLINE void stored(const Waves *w, const Local *t, int64_t wave, const int64_t *
     }
 }
 
+/* Whether another wave than its own is entered for a byte that some wave accesses. */
+INLINE int taken(const Waves *w, const Layer *layer, const int64_t *place, const uint8_t *active, const int unit,
+                 const int64_t size) {
+    int found = 0;
+    for (int64_t n = 0; n < w->count; n++) {
+        const uint32_t own = w->number[w->rows[n]] * pattern_of(unit);
+        for (int64_t k = 0; k < active[n]; k++, place++)
+            for (int64_t part = 0; part < size; part += unit)
+                found |= WORD(layer->waves, *place + part, unit) != own;
+    }
+    return found;
+}
+
 /* Enter the stores of all waves; whether each byte has one wave. */
 INLINE int entered_store(const Waves *w, const Local *t, const int64_t *places, const uint8_t *active, const int unit,
                          const int64_t size) {
     const Layer *first = w->layers[WRITE];
     uint32_t *before = w->room;
     const int64_t *place = places;
-    int lost = 0;
     for (int64_t n = 0; n < w->count; n++)
         for (int64_t k = 0; k < active[n]; k++, place++)
             for (int64_t part = 0; part < size; part += unit) {
                 *before++ = WORD(first->waves, *place + part, unit);
                 enter(first, *place + part, w->number[w->rows[n]], (uint64_t)t->label, unit);
             }
-    place = places;
-    for (int64_t n = 0; n < w->count; n++) {
-        const uint32_t own = w->number[w->rows[n]] * pattern_of(unit);
-        for (int64_t k = 0; k < active[n]; k++, place++)
-            for (int64_t part = 0; part < size; part += unit)
-                lost |= WORD(first->waves, *place + part, unit) != own;
-    }
+    const int lost = taken(w, first, places, active, unit, size);
     while (lost && place-- > places) /* as it was: the first one that entered knows */
         for (int64_t part = size - unit; part >= 0; part -= unit)
             memcpy(first->waves + *place + part, --before, (size_t)unit);
@@ -184,7 +190,6 @@ INLINE void entered_load(const Waves *w, const Local *t, const int64_t *places, 
     const Layer *first = w->layers[READ];
     uint8_t *free_ = (uint8_t *)w->room;
     const int64_t *place = places;
-    int lost = 0;
     for (int64_t n = 0; n < w->count; n++) {
         const uint32_t own = w->number[w->rows[n]] * pattern_of(unit);
         for (int64_t k = 0; k < active[n]; k++, place++)
@@ -200,13 +205,7 @@ INLINE void entered_load(const Waves *w, const Local *t, const int64_t *places, 
             for (int64_t part = 0; part < size; part += unit)
                 if (*free_++)
                     enter(first, *place + part, w->number[w->rows[n]], (uint64_t)t->label, unit);
-    place = places;
-    for (int64_t n = 0; n < w->count; n++) {
-        const uint32_t own = w->number[w->rows[n]] * pattern_of(unit);
-        for (int64_t k = 0; k < active[n]; k++, place++)
-            for (int64_t part = 0; part < size; part += unit)
-                lost |= WORD(first->waves, *place + part, unit) != own;
-    }
+    const int lost = taken(w, first, places, active, unit, size);
     place = places;
     for (int64_t n = 0; lost && n < w->count; place += active[n++])
         entered_rest(w, t, place, active[n], w->number[w->rows[n]], unit, size);
