@@ -63,7 +63,7 @@ KERNELS = (
 def compiled(tmp_path_factory):
     """The core, compiled from its source as it is now. Without a C compiler the tests that need it fail."""
     built = core.HERE / f"_core{core.SUFFIX}"
-    sources = [*core.SOURCES, core.HERE / "core.h"]
+    sources = core.HERE.glob("*.[ch]")
     current = built.is_file() and built.stat().st_mtime > max(source.stat().st_mtime for source in sources)
     return built if current else core.build(tmp_path_factory.mktemp("core"))
 
