@@ -58,6 +58,12 @@ class Error(ValueError):
         return tuple(dict.fromkeys([*meant, *re.findall(r"`(mmacalc [^`]+)`", text)]))
 
 
+class UnclearNameError(Error):
+    """A name that several things may be called; the message lists them."""
+
+    kind = "unknown name"
+
+
 def printable(text: str) -> str:
     r"""Text on one line: control characters escaped, overlong words and an overlong whole cut in the middle.
 

@@ -199,12 +199,12 @@ def summary(source: str) -> Summary | None:
     return Summary(parts[1], parts[3], parts[5])
 
 
-def given(command: Command, options: Options, names: Iterable[str] | None = None) -> list[str]:
-    """The spellings of options that were given a value other than their default: of those with these names, or of all
-    but --json. Arguments without an option are not asked for."""
-    listed = [one for one in command.options if one.spellings and one.name != "json"]
-    wanted = listed if names is None else [one for one in listed if one.name in {*names}]
-    return [_main(one.spellings) for one in wanted if getattr(options, one.name) not in (one.default, None, [])]
+def given(command: Command, options: Options, names: Iterable[str]) -> list[str]:
+    """The spellings of those options of these names that were given a value other than their default. Arguments
+    without an option are not asked for."""
+    asked = {*names}
+    listed = [one for one in command.options if one.spellings and one.name in asked]
+    return [_main(one.spellings) for one in listed if getattr(options, one.name) not in (one.default, None, [])]
 
 
 def refuse_given(command: Command, options: Options, names: Iterable[str], why: str) -> None:

@@ -241,7 +241,7 @@ def _rows(comparison: InstructionComparison) -> Iterator[tuple[str, str, str]]:
     waits = [{one.what: one.states for one in side.waits} for side in (first, second)]
     for what in dict.fromkeys([*waits[0], *waits[1]]):
         yield f"waits: {what}", str(waits[0].get(what, "-")), str(waits[1].get(what, "-"))
-    yield from [(one.what, one.source, one.target) for one in comparison.arithmetic.parts]
+    yield from comparison.arithmetic.parts
 
 
 def _cycles(side: ComparedInstruction) -> str:

@@ -208,7 +208,7 @@ def two_text(answer: TwoNumerics) -> str:
 
     found = answer.arithmetic
     first, second = (one.instruction for one in answer.instructions)
-    parts = [("", first.arch, second.arch), *[(one.what, one.source, one.target) for one in found.parts]]
+    parts = [("", first.arch, second.arch), *found.parts]
     texts = [heading(one.instruction) + numerics_text(one.numerics) for one in answer.instructions]
     return "\n".join([*texts, *side_by_side((first, second), parts), *found.lines()]) + "\n"
 

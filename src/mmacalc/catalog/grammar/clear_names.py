@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 
 from ...base.checks import whole
-from ...base.errors import Error, abbreviated, did_you_mean
+from ...base.errors import Error, UnclearNameError, abbreviated, did_you_mean
 from ...formats import formats_named
 from .nvvm import LLVM, functions, plain_name
 
@@ -94,11 +94,10 @@ def clear_name(entry: Entry, text: str) -> str | None:
         return None
     if len(found) > 1:
         name = entry.architecture.name
-        raise Error(
+        raise UnclearNameError(
             f"'{text.strip()[:60]}' may be {len(found)} instructions of {name}: {abbreviated(found)}."
-            f" Did you mean {' or '.join(found[:3])}?",
-            kind="unknown name",
-        )  # fmt: skip
+            f" Did you mean {' or '.join(found[:3])}?"
+        )
     if not found and _is_of_nvidia(text.strip()):
         raise Error(_no_function(entry, plain_name(text)), kind="unknown name")
     return found[0] if found else None

@@ -55,7 +55,7 @@ class GlobalMove:
         """The access of an instruction, if the core can carry it out."""
         sources = instruction.sources
         plain = access.unit in ("global", "flat") and access.action in ("load", "store") and access.size <= 16
-        if not plain or access.to_lds or "_tr" in instruction.name or "_async_" in instruction.name:
+        if not plain or access.to_lds or access.transposes or access.asynchronous:
             return None
         stores = access.action == "store"
         if not stores and any(instruction.modifiers.get(name) for name in SCOPES):

@@ -70,6 +70,8 @@ class Access(TupleRecord):
     of an atomic operation. size: bytes of a lane. signed: whether a narrow load extends the sign. half: the half of the
     register, 0 or 1; None for all of it. kind: the type of an atomic operation's operands. pair: 0, or of ds_read2 and
     ds_write2 the bytes by which an offset counts. to_lds: whether a load goes to LDS instead of registers.
+    asynchronous: whether it goes between memory and LDS under ASYNCCNT. transposes: whether lanes exchange what they
+    load.
     """
 
     unit: str
@@ -80,6 +82,8 @@ class Access(TupleRecord):
     kind: str = ""
     pair: int = 0
     to_lds: bool = False
+    asynchronous: bool = False
+    transposes: bool = False
 
 
 def access_of(name: str) -> Access | None:
@@ -102,6 +106,7 @@ def access_of(name: str) -> Access | None:
             signed,
             half,
             to_lds=match[3] in ("lds_", "async_to_lds_"),
+            asynchronous=match[3] in ("async_to_lds_", "async_from_lds_"),
         )
     if match := _ATOMIC.match(name):
         return _atomic(*match.groups())

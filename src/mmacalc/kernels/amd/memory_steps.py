@@ -352,7 +352,7 @@ def load_to_lds(instruction: DecodedInstruction, access: Access, target: Machine
     if access.unit not in ("global", "buffer") or access.action != "load":
         raise Error(f"{instruction.name} to LDS is not covered")
     named = [source for source in instruction.sources if source != RegisterOperand("m0", 0, 1)]
-    own = raw_reader(named.pop(0)) if "_async_" in instruction.name else None
+    own = raw_reader(named.pop(0)) if access.asynchronous else None
     plain = instruction._replace(sources=tuple(named))  # as of a load into registers; it has no text
     if access.unit == "buffer":
         places = buffer_places(plain.sources, plain, access, target)
@@ -440,7 +440,7 @@ def transposing_access(name: str, target: MachineTarget) -> Access | None:
         raise Error(f"{name} is not covered: {load.caveats}")
     if target.generation == "gfx12" and target.wave == 64:
         raise Error(f"{name} in wave64 is not covered: it was measured in wave32 only")
-    return Access("ds" if load.memory == "LDS" else "global", "load", 4 * load.registers)
+    return Access("ds" if load.memory == "LDS" else "global", "load", 4 * load.registers, transposes=True)
 
 
 def transposing_step(instruction: DecodedInstruction, access: Access, target: MachineTarget) -> Callable[[Group], None]:
@@ -616,9 +616,9 @@ def memory_step(instruction: DecodedInstruction, access: Access, target: Machine
         return load_to_lds(instruction, access, target)
     if access.unit == "tensor":
         return tensor_step(instruction, access)
-    if "_async_from_lds_" in instruction.name:
+    if access.asynchronous:
         return store_from_lds(instruction, access)
-    if "_tr" in instruction.name:
+    if access.transposes:
         return transposing_step(instruction, access, target)
     if access.unit == "ds":
         return ds_step(instruction, access)

@@ -127,7 +127,7 @@ class GlobalRaces:
             self._polled(rows, label, offsets, size)
         race = checks.shadow.note(grade, offsets, size, codes, label, stored)
         if before is not None:
-            self._flags(order, grade, (access.kind, _uncounted(instruction, access)), (rows, codes, label), before)
+            self._flags(order, grade, (access.kind, _uncounted(access)), (rows, codes, label), before)
             if order.full:
                 message = f"races in global memory are not checked from here on: atomic operations changed {MOST_FLAGS}"
                 self.reporter.note("not checked", group.numbers(), instruction, f"{message} places")
@@ -146,7 +146,7 @@ class GlobalRaces:
         """The clocks of the waves that make an access go on."""
         grade = self._grade(checks, instruction, access)
         value = grade.kind == "read" or grade.returns
-        uncounted = _uncounted(instruction, access)
+        uncounted = _uncounted(access)
         checks.order.access(group.rows, () if uncounted else (VALUES if value else WRITES,))
 
     # --- accesses that the core carries out ---
@@ -321,9 +321,9 @@ class GlobalRaces:
         tally.add(KernelFinding("wait", flag.address, text(flag), message, address, words, place, wave, (), 1, *at))
 
 
-def _uncounted(instruction: DecodedInstruction, access: Access) -> bool:
+def _uncounted(access: Access) -> bool:
     """Whether an access raises counters that the order does not follow: scalar ones, and between memory and LDS."""
-    return access.unit.startswith(("scalar", "tensor")) or "_async_" in instruction.name
+    return access.unit.startswith(("scalar", "tensor")) or access.asynchronous
 
 
 def communicates(instruction: DecodedInstruction) -> bool:

@@ -187,7 +187,7 @@ class Step:
         data = []
         if access.action != "load" and access.unit.startswith("scalar"):
             data = sources[-1:] if self.instruction.destinations else sources[:1]
-        elif access.action != "load" and "_async_" not in self.instruction.name and access.unit != "tensor":
+        elif access.action != "load" and not access.asynchronous and access.unit != "tensor":
             at = 0 if access.unit == "buffer" else 1
             last = None if access.unit == "ds" else at + 1
             data = sources[at:last]
@@ -198,7 +198,7 @@ class Step:
             self.count = "scalar"
         elif access.unit == "ds":
             self.count, self.writes_lds = "lds", access.action != "load"
-        elif "_async_" in self.instruction.name:
+        elif access.asynchronous:
             self.count = "async"
         elif access.unit == "tensor":
             self.count = "tensor"
@@ -237,7 +237,7 @@ class Step:
             return "cross" if _BY_LANE.isdisjoint(flags_of(name)) else "lane", CROSS_LANE[name](instruction, target)
         if (access := transposing_access(name, target) or access_of(name) or tensor_access(name)) is not None:
             self.access, run = access, memory_step(instruction, access, target)
-            if access.unit == "ds" and "_tr" not in instruction.name:
+            if access.unit == "ds" and not access.transposes:
                 self.moves, self.rest = local_moves(instruction, access), run
             elif (move := GlobalMove.of(instruction, access)) is not None:
                 self.moves = (move,)

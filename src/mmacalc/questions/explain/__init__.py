@@ -26,7 +26,7 @@ import re
 from functools import lru_cache
 
 from ...base.checks import arguments_checked
-from ...base.errors import Error, printable
+from ...base.errors import Error, UnclearNameError, printable
 from ...base.records import Record, json_keys
 from ...command import Command, Reply, argument, show
 from ...command.common import JSON, TARGET
@@ -408,9 +408,9 @@ def _by_name(given: str, arch: str | None, as_json: bool) -> Reply | None:
         return None
     try:
         inst = entry(arch).meant(word) if arch else named_anywhere(word)
-    except Error as refused:
-        if " may be " in str(refused):
-            raise
+    except UnclearNameError:
+        raise
+    except Error:
         return None
     notes = [] if arch else [f"{inst.name} as on {inst.arch}; -a chooses another architecture"]
     if not inst.flops or inst.in_tensor_memory:

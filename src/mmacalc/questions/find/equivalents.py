@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ...arithmetic.numerics import kind
 from ...base.checks import arguments_checked, number
-from ...base.errors import Error, did_you_mean
+from ...base.errors import Error, UnclearNameError, did_you_mean
 from ...base.records import Record, TupleRecord, json_keys
 from ...catalog import architectures, entry, known_name
 from ...chaining import chain
@@ -488,12 +488,14 @@ def named_anywhere(text: str) -> Instruction:
     for known in listed:
         if known.canonical(text) is not None:
             return known.instruction(text)
-    unclear: Error | None = None
+    unclear: UnclearNameError | None = None
     for known in listed:
         try:
             return known.meant(text)
-        except Error as refused:
-            unclear = unclear or (refused if " may be " in str(refused) else None)
+        except UnclearNameError as refused:
+            unclear = unclear or refused
+        except Error:
+            continue
     if unclear:
         raise unclear
     every = {name for known in listed for name in (*known.names, *known.tensor_memory_names)}
@@ -578,8 +580,8 @@ def _table(answer: Equivalents) -> Iterator[str]:
             _cycles(best.instruction, best.modifiers, best.target_count),
         )
     )
-    rows += [(one.what, one.source, one.target) for one in answer.feeding]
-    rows += [(change.what, change.source, change.target) for change in answer.numerics]
+    rows += answer.feeding
+    rows += answer.numerics
     yield from side_by_side((source, best.instruction), rows)
 
 
