@@ -194,8 +194,10 @@ def _padding(groups: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _checked(shape: Shape) -> Shape:
-    """Raises:
-    Error: the padding and the tile do not go together.
+    """The shape itself.
+
+    Raises:
+        Error: the padding and the tile do not go together.
     """
     if not shape.padding[0]:
         return shape
@@ -208,8 +210,10 @@ def _checked(shape: Shape) -> Shape:
 
 
 def _check_rows(shape: Shape, action: str) -> None:
-    """Raises:
-    Error: a store to one row of the tensor twice.
+    """Refuse what no source gives a meaning.
+
+    Raises:
+        Error: a store to one row of the tensor twice.
     """
     if action == "store" and shape.rows is not None:
         rows = [row for row in shape.rows if row < shape.bounds[1]]
