@@ -1,9 +1,11 @@
 """Races in global memory between waves of AMD kernels: wrong kernels are named, right ones have no finding."""
 
 import numpy as np
+import pytest
 
 import mmacalc
 from hip_kernels import hip_kernels
+from mmacalc.kernels.device.access_log import LOGGED, AccessLog, Entries
 from samples import rotated, sampled
 
 SOURCE = """extern "C" __attribute__((global)) void k(float *x, float *y, int shift) {
@@ -67,3 +69,33 @@ def test_waves_of_a_workgroup_race_in_global_memory_unless_a_barrier_comes_in_be
         findings = mmacalc.launch(kernel, 1, 128, x, y, 0).findings
         assert [found.kind for found in findings] == ["race"] * expected
         assert all(found.message.endswith("and no barrier comes in between") for found in findings)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_log_of_accesses_finds_what_a_list_looked_through_one_by_one_has(seed):
+    rng, log, places = np.random.default_rng(seed), AccessLog(40, agent=8), np.zeros(40, bool)
+    kept = []
+    for turn in range(LOGGED + 150):
+        at, codes = np.sort(rng.integers(seed * 10, 40, 6)), rng.integers(1, 4, 6) << 8 | turn % 200
+        log.add(Entries(at, codes, np.full(6, turn % 7, np.uint8), codes))
+        kept, places[at] = [*kept, (turn % 7, [*dict.fromkeys(zip(at.tolist(), codes.tolist()))])], True
+        if len(kept) > LOGGED:
+            kept = [one for one in kept if places[[place for place, _ in one[1]]].any()][-LOGGED // 2 :]
+        if turn % 5 == 0:
+            gone = rng.integers(0, 40, 3)
+            log.forget(gone)
+            places[gone] = False
+        if turn % 3:
+            continue
+        own = dict(zip(rng.permutation(40)[:7].tolist(), (rng.integers(1, 5, 7) << 8).tolist()))
+        at, codes = np.array([*own]), np.array([*own.values()])
+        wanted = [
+            [([*own].index(place), place, code, bits) for place, code in pairs
+             if place in own and places[place] and code >> 8 != own[place] >> 8] for bits, pairs in kept
+        ]  # fmt: skip
+        parts = [
+            [*dict.fromkeys(zip(which.tolist(), found.at.tolist(), found.codes.tolist(), found.bits.tolist()))]
+            for which, found in [log.others(at, codes), *log.others_by_instruction(at, codes)]
+        ]
+        assert [sorted(one) for one in parts[1:]] == [sorted(one) for one in wanted if one]
+        assert set(parts[0]) == {each for one in wanted for each in one}

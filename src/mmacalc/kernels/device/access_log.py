@@ -30,7 +30,7 @@ class Entries(TupleRecord):
     bits: Array
     labels: Array
 
-    def of(self, some: Array) -> Entries:
+    def of(self, some: Array | slice) -> Entries:
         """Some of them."""
         return Entries(self.at[some], self.codes[some], self.bits[some], self.labels[some])
 
@@ -42,8 +42,9 @@ class AccessLog:
     >>> log = AccessLog(4, agent=8)
     >>> two = Entries(np.array([1, 2]), np.array([1 << 8, 1 << 8]), np.zeros(2, np.uint8), np.zeros(2, np.int32))
     >>> log.add(two)
-    >>> [(which.tolist(), found.at.tolist()) for which, found in log.others(np.array([0, 2]), np.array([2 << 8] * 2))]
-    [([1], [2])]
+    >>> which, found = log.others(np.array([0, 2]), np.array([2 << 8] * 2))
+    >>> which.tolist(), found.at.tolist()
+    ([1], [2])
     >>> log.forget(np.array([2]))
     >>> log.has(np.array([1])), log.has(np.array([2]))
     (True, False)
@@ -57,36 +58,83 @@ class AccessLog:
         # np.zeros takes no memory until it is touched.
         self.several = np.zeros(places, np.bool_)
         self._mine: Array = np.zeros(places, np.int32)
-        self._entries: list[Entries] = []
+        self._entries = _empty(1 << 10)  # of all instructions, one after the other, with room for more
+        self._starts: list[int] = [0]  # where those of each instruction begin, and where there is room
+        self._least: list[int] = []  # of each instruction its granules, from the least to the greatest
+        self._most: list[int] = []
 
     def add(self, entries: Entries) -> None:
-        """Enter accesses."""
-        self._entries.append(entries)
-        self.several[entries.at] = True
-        if len(self._entries) > LOGGED:
-            kept = [one for one in self._entries if self.several[one.at].any()]
-            self._entries = kept[-LOGGED // 2 :]
+        """Enter accesses of one instruction. What lanes of an agent access together is entered once."""
+        at, codes = entries.at, entries.codes
+        fresh = np.ones(len(at), np.bool_)
+        fresh[1:] = (at[1:] != at[:-1]) | (codes[1:] != codes[:-1])
+        self._append(entries if fresh.all() else entries.of(fresh))
+        self.several[at] = True
+        if len(self._least) > LOGGED:
+            self._forget_oldest()
+
+    def _append(self, entries: Entries) -> None:
+        first, last = self._starts[-1], self._starts[-1] + len(entries.at)
+        if last > len(self._entries.at):
+            before, self._entries = self._entries.of(slice(first)), _empty(2 * last)
+            self._put(0, before)
+        self._put(first, entries)
+        self._starts.append(last)
+        self._least.append(int(entries.at.min()))
+        self._most.append(int(entries.at.max()))
+
+    def _put(self, first: int, entries: Entries) -> None:
+        for own, values in zip(self._entries, entries):
+            own[first : first + len(values)] = values
+
+    def _forget_oldest(self) -> None:
+        parts = [self._entries.of(slice(*pair)) for pair in zip(self._starts, self._starts[1:])]
+        kept = [one for one in parts if self.several[one.at].any()]
+        self._entries, self._starts, self._least, self._most = _empty(len(self._entries.at)), [0], [], []
+        for one in kept[-LOGGED // 2 :]:
+            self._append(one)
 
     def forget(self, at: Array | slice) -> None:
         """Some granules have been written since."""
-        if self._entries:
+        if self._least:
             self.several[at] = False
 
     def has(self, at: Array | slice) -> bool:
         """Whether there are accesses of any of these granules."""
-        return bool(self._entries) and bool(self.several[at].any())
+        return bool(self._least) and bool(self.several[at].any())
 
-    def others(self, at: Array, own: Array) -> Iterator[tuple[Array, Entries]]:
-        """Accesses of granules by other agents than those of `own`, which access them now: which of `at`, and they."""
+    def others(self, at: Array, own: Array) -> tuple[Array, Entries]:
+        """Accesses of granules by other agents than those of `own`, which access them now: which of `at`, and they, in
+        the order in which they were entered."""
+        hit, index = self._found(at, own)
+        return index, self._entries.of(hit)
+
+    def others_by_instruction(self, at: Array, own: Array) -> Iterator[tuple[Array, Entries]]:
+        """As `others`, those of one instruction after the other."""
+        hit, index = self._found(at, own)
+        edges = np.flatnonzero(np.diff(np.searchsorted(self._starts, hit, "right"))) + 1
+        for first, last in zip([0, *edges.tolist()], [*edges.tolist(), len(hit)]):
+            if last > first:
+                yield index[first:last], self._entries.of(hit[first:last])
+
+    def _found(self, at: Array, own: Array) -> tuple[Array, Array]:
+        """Which entries are of granules that other agents access now, and which of these."""
         if not self.has(at):
-            return
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        near = (np.array(self._least) <= int(at.max())) & (np.array(self._most) >= int(at.min()))
+        numbers = np.flatnonzero(near).tolist()
+        first, last = (self._starts[numbers[0]], self._starts[numbers[-1] + 1]) if numbers else (0, 0)
+        places, codes = self._entries.at[first:last], self._entries.codes[first:last]
         self._mine[at] = np.arange(1, len(at) + 1, dtype=np.int32)
-        try:
-            for entries in self._entries:
-                index = self._mine[entries.at] - 1
-                hit = np.flatnonzero((index >= 0) & self.several[entries.at])
-                hit = hit[(entries.codes[hit] ^ own[index[hit]]) >> self.agent != 0]
-                if len(hit):
-                    yield index[hit], entries.of(hit)
-        finally:
-            self._mine[at] = 0
+        index = self._mine[places]
+        self._mine[at] = 0
+        hit = np.flatnonzero(index)
+        hit = hit[self.several[places[hit]]]
+        index = index[hit].astype(np.int64) - 1
+        other = (codes[hit] ^ own[index]) >> self.agent != 0
+        return hit[other] + first, index[other]
+
+
+def _empty(room: int) -> Entries:
+    at, codes, labels = np.zeros((3, room), np.int64)
+    return Entries(at, codes, np.zeros(room, np.uint8), labels)

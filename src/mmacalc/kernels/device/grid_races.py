@@ -240,7 +240,7 @@ class GridRaces:
         other = np.flatnonzero((writer != 0) & ((writer ^ own) >> CLOCK != 0))
         last = Entries(at[other], writer[other], self._write_bits[at[other]], self._write_label[at[other]])
         harmless = None
-        for which, entries in ((other, last), *self._changes.others(at, own)):
+        for which, entries in ((other, last), self._changes.others(at, own)):
             race = self._collision(grade, (which, entries), width, own, stored, self._against_write)
             if race is not None and not race.same:
                 return race
@@ -250,7 +250,7 @@ class GridRaces:
         reader = self._reader[at]
         other = np.flatnonzero((reader != 0) & ((reader ^ own) >> CLOCK != 0))
         last = Entries(at[other], reader[other], self._read_reach[at[other]], self._read_label[at[other]])
-        for which, entries in ((other, last), *self._reads.others(at, own)):
+        for which, entries in ((other, last), self._reads.others(at, own)):
             race = self._collision(grade, (which, entries), width, own, stored, self._against_read)
             if race is not None and not race.same:  # what stays as it is can be read before or after
                 return race

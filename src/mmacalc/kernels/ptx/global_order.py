@@ -346,7 +346,7 @@ class GlobalOrder:
         before = self.reads[at]
         other = np.flatnonzero((before != 0) & ((before ^ agent) >> AGENT != 0))
         last = [(other, Entries(at[other], before[other], self.read_scopes[at[other]], before[other]))]
-        for which, reads in chain(last if len(other) else (), self.log.others(at, agent)):
+        for which, reads in chain(last if len(other) else (), self.log.others_by_instruction(at, agent)):
             wrong = self.unordered(machine, threads, at, width, which, reads.codes, reads.bits, access, "writes")
             if len(wrong):
                 place, read = int(which[wrong[0]]), int(reads.codes[wrong[0]])
