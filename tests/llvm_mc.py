@@ -36,8 +36,8 @@ def tool(name):
     return found
 
 
-def _arguments(target, wave):
-    return [tool("llvm-mc"), "-triple=amdgcn", f"-mcpu={target}", *_features(wave), "-show-encoding"]
+def _arguments(target, wave, features=()):
+    return [tool("llvm-mc"), "-triple=amdgcn", f"-mcpu={target}", *_features(wave, *features), "-show-encoding"]
 
 
 def _features(wave, *more):
@@ -50,9 +50,11 @@ def halves(target):
     return ["+real-true16"] if target.startswith("gfx12") else []
 
 
-def assembled(lines, target, wave=None):
+def assembled(lines, target, wave=None, features=()):
     """For every line (text, bytes), or LLVM's error message."""
-    run = subprocess.run(_arguments(target, wave), input="\n".join(lines) + "\n", capture_output=True, text=True)
+    run = subprocess.run(
+        _arguments(target, wave, features), input="\n".join(lines) + "\n", capture_output=True, text=True
+    )
     errors = {
         int(n) - 1: text for n, text in reversed(re.findall(r"^<stdin>:(\d+):\d+: error: (.*)$", run.stderr, re.M))
     }

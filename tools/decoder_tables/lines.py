@@ -199,6 +199,8 @@ class _Signature:
         constant = _TYPES[number - 13] if letter in "SxXTw" and 13 <= number <= 37 else ""
         if constant.endswith("!") and printed.codes[255] is None:
             constant = constant[:-1]
+        elif constant and self.row.format == "vop3p" and printed.codes[255]:
+            constant = constant.rstrip("!") + "!"  # v_fma_mix from RDNA3 on, by its type of inline constants alone
         written = printed.operand is not None and printed.operand < self.opcode.definitions
         half = f"@{self.halves[printed.token]}" if printed.token in self.halves else ""
         return f"{'>' if written else ''}{printed.field}={letter}{count}{constant}{half}"

@@ -564,10 +564,26 @@ def refusal(row: Row, bits: int, scalars: Sequence[str], literal: bool) -> str:
     selected = named.get("op_sel") or named.get("op_sel_hi", 7) != 7
     if row.family == "cdna3" and "dot" in row.flags and selected:
         return "dot products have no op_sel and op_sel_hi on this target"
+    if why := _register_refused(row, bits, scalars):
+        return why
     if "lane_mask" in row.flags and "SRC2" in row.format.fields and row.format.fields["SRC2"].gather(bits) > 255:
         return "the lane mask is a scalar register"
     if row.slots and row.slots[-1].style == "gpridx" and _index_mode(row, bits) > 15:
         return "the mode has four bits"
+    return ""
+
+
+def _register_refused(row: Row, bits: int, scalars: Sequence[str]) -> str:
+    """Why an operand that the format has is refused by LLVM's assembler (its decoder reads it); "" if it is not."""
+    if row.family == "rdna3" and row.encoding.startswith(("vop3_dpp", "vop3p_dpp")):
+        source = row.format.fields["SRC1"]  # gfx1150 and RDNA4 take more: FeatureDPPSrc1SGPR
+        if source.gather(bits) < 256 and any(slot.field is source for slot in row.slots):
+            return "the second source of an instruction with DPP is a VGPR on this target"
+    if row.name.startswith("s_waitcnt_") and any(scalars):
+        return f"its register is null; got {scalars[0]}"
+    offset = row.format.fields.get("OFFSET") if row.encoding == "smem" and "buffer" in row.name else None
+    if offset is not None and offset.gather(bits) >> offset.width - 1:
+        return "the offset in a buffer is not negative"  # validateSMEMOffset
     return ""
 
 

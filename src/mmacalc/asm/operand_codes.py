@@ -234,7 +234,8 @@ def constant_code(value: int | float, kind: str) -> int | None:
     (242, 129, 242, None)
     """
     pattern = constant_bits(value, kind)
-    return None if pattern is None else _codes_of_patterns(kind).get(pattern)
+    spelt = "f16" if kind == "i16" and isinstance(value, float) else kind  # 1.0 has a code there, and 0x3c00 has none
+    return None if pattern is None else _codes_of_patterns(spelt).get(pattern)
 
 
 def constant_bits(value: int | float, kind: str) -> int | None:

@@ -185,17 +185,26 @@ def _literal_code(
     row: Row, kind: str, given: tuple[int, float | None, int | None, str], entries: tuple[object, ...], text: str
 ) -> tuple[int, bytes]:
     value, number, pattern, forced = given
-    wide = isinstance(entries[254], Literal)
+    # LLVM's decoder reads literals of 64 bits in VOP3, and any there on CDNA; its assembler writes none of these.
+    three = row.encoding in ("vop3", "vop3p")
+    if three and row.family in ("cdna1", "cdna2", "cdna3"):
+        raise Error(f"{text} is no inline constant, and instructions of 64 bits take no literal on this target")
+    wide = isinstance(entries[254], Literal) and not three
     if number is not None:
-        if kind in ("f64", "i64"):
+        if kind == "i64":
+            raise Error(f"{text}, of floating point, is no inline constant, and 64-bit integers take no other")
+        if kind == "f64":
             assert pattern is not None
-            if wide and (pattern & 0xFFFFFFFF or forced == "lit64" or kind == "i64"):
+            if wide and (pattern & 0xFFFFFFFF or forced == "lit64"):
                 return 254, pattern.to_bytes(8, "little")
             return 255, (pattern >> 32).to_bytes(4, "little")
         assert pattern is not None
         return 255, pattern.to_bytes(4, "little")
-    negative = kind == "i64" and value < 0 and "signed_literal" not in row.flags  # 32 bits are extended by zeros
-    if wide and (forced == "lit64" or negative or not -(1 << 31) <= value < 1 << 32):
+    if wide and forced != "lit64" and kind == "f64" and value & 0xFFFFFFFF == 0:
+        value >>= 32  # the high half; the low one is 0
+    # What 32 bits extended by their sign and by zeros would be different numbers is written whole.
+    whole = kind == "i64" and not 0 <= value < 1 << 31
+    if wide and (forced == "lit64" or whole or not -(1 << 31) <= value < 1 << 32):
         if not -(1 << 63) <= value < 1 << 64:
             raise Error(f"{text} does not fit in 64 bits")
         return 254, (value & (1 << 64) - 1).to_bytes(8, "little")
@@ -257,9 +266,13 @@ def number_code(row: Row, slot: Slot, text: str, where: Labels) -> int:
         return offset // 4 & 0xFFFF
     value = style_value(slot.style, text, row.family, where.symbols)
     width = field.width
-    signed = field.name in ("SIMM16",) or (field.name == "OFFSET")
-    if not -(1 << width - 1 if signed else 0) <= value < 1 << width:
-        raise Error(f"{text} does not fit in {width} bits")
+    least, end = 0, 1 << width
+    if field.name == "SIMM16":
+        least = -(1 << width - 1)
+    elif field.name == "OFFSET":
+        least, end = -(1 << width - 1), 1 << width - 1
+    if not least <= value < end:
+        raise Error(f"{text} does not fit in {width} bits: it should be from {least} to {end - 1}")
     return value & (1 << width) - 1
 
 
