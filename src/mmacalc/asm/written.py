@@ -188,11 +188,11 @@ def _literal_code(
     # LLVM's decoder reads literals of 64 bits in VOP3, and any there on CDNA; its assembler writes none of these.
     three = row.encoding in ("vop3", "vop3p")
     if three and row.family in ("cdna1", "cdna2", "cdna3"):
-        raise Error(f"{text} is no inline constant, and instructions of 64 bits take no literal on this target")
+        raise Error(f"{text} is not an inline constant, and instructions of 64 bits take no literal on this target")
     wide = isinstance(entries[254], Literal) and not three
     if number is not None:
         if kind == "i64":
-            raise Error(f"{text}, of floating point, is no inline constant, and 64-bit integers take no other")
+            raise Error(f"{text} is a floating point number and not an inline constant, and 64-bit integers take no other")
         if kind == "f64":
             assert pattern is not None
             if wide and (pattern & 0xFFFFFFFF or forced == "lit64"):
