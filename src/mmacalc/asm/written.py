@@ -192,7 +192,9 @@ def _literal_code(
     wide = isinstance(entries[254], Literal) and not three
     if number is not None:
         if kind == "i64":
-            raise Error(f"{text} is a floating point number and not an inline constant, and 64-bit integers take no other")
+            raise Error(
+                f"{text} is a floating point number and not an inline constant, and 64-bit integers take no other"
+            )
         if kind == "f64":
             assert pattern is not None
             if wide and (pattern & 0xFFFFFFFF or forced == "lit64"):
