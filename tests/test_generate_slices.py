@@ -186,7 +186,6 @@ def test_parts_beyond_k_are_zeros(tmp_path):
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"split_k": 2}, "are of a whole GEMM"),
     ("gfx1100", "v_wmma_f16_16x16x16_f16", {"gemm": "9x9x9", "split_k": 2}, "its sibling that adds up in f32"),
     ("gfx950", "v_mfma_scale_f32_32x32x64_f8f6f4", {"gemm": "32x32x64", "batch": 2}, "matrices without scales"),
-    ("sm_100a", "tcgen05.mma.cta_group::1.kind::f16", {"gemm": "9x9x9", "groups": 2}, "those of tcgen05 have none"),
     ("sm_100a", "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.block32", {"gemm": "9x9x9", "batch": 2},
      "of matrices without scales"),
     ("sm_80", f"{MMA}.m16n8k16.row.col.f16.f16.f16.f16", {"gemm": "9x9x9", "split_k": 2}, "its sibling that adds up"),

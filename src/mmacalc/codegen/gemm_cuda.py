@@ -18,7 +18,7 @@ from . import gemm_weights
 from .epilogue import finishing, output_format
 from .fragments import fragment, runs, total
 from .gemm_scales import Sums, checked_scales, declarations, end_of_stage, function
-from .gemm_slices import reduction, tile_plan
+from .gemm_slices import group_function, reduction, tile_plan
 from .gemm_staging import (
     CudaPlan,
     accumulator,
@@ -156,7 +156,14 @@ def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:
     """
     a, b, d = (fragment(found.instruction.operand(name)) for name in "ABD")
     each = tile_plan(found)
-    lines = [*head(found), *_constants(found), *block_order(), *staging(found), *_products(found)]
+    lines = [
+        *head(found),
+        *_constants(found),
+        *block_order(),
+        *group_function(found),
+        *staging(found),
+        *_products(found),
+    ]
     lines += gemm_weights.function(found.instruction) if found.weights else ()
     lines += function(found)
     lines += [*finishing(found.instruction, each.epilogue), *_tile(each, a, b, d), *kernels(found)]

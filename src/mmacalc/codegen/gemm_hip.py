@@ -20,7 +20,16 @@ from .gemm_scales import (
     stride_declared,
     stride_passed,
 )
-from .gemm_slices import is_sliced, notes, reduction, sliced_kernel, sliced_launch, tile_places, tile_plan
+from .gemm_slices import (
+    group_function,
+    is_sliced,
+    notes,
+    reduction,
+    sliced_kernel,
+    sliced_launch,
+    tile_places,
+    tile_plan,
+)
 from .hip import ARGUMENTS, FIELDS, HEADER, reached
 from .source import indented, memory_type
 from .staging import WORDS
@@ -155,6 +164,7 @@ def _argument(found: Plan, side: str) -> str:
 def _helpers(found: Plan) -> Iterator[str]:
     yield HELPERS
     yield from _block_order(found)
+    yield from group_function(found)
     for side in (found.a, found.b):
         yield from place_function(side)
     for bits in sorted({found.a.bits, found.b.bits}):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .gemm_tcgen05 import TensorMemoryPlan
 
     AnyPlan: TypeAlias = Plan | CudaPlan | TensorMemoryPlan
-    Scaled = TypeVar("Scaled", Plan, CudaPlan)
+    Scaled = TypeVar("Scaled", Plan, CudaPlan, TensorMemoryPlan)
 
 __all__ = [
     "INPUTS", "Sums", "blocks", "checked_depth", "checked_scales", "declarations", "declared", "end_of_stage",
@@ -78,11 +78,6 @@ def scales_asked(given: str | BlockScales | None, inst: Instruction) -> BlockSca
     if given is None:
         return None
     found = block_scales_of(given)
-    if inst.in_tensor_memory:
-        raise Error(
-            f"block_scales are multiplied into sums in registers, and those of {inst.name} are in Tensor Memory: use "
-            "kind::mxf8f6f4 with scales of 32 k, or a wgmma or an mma.sync"
-        )
     if inst.scaled or inst.sparse or inst.format("D").name not in ("f32", "i32"):
         why = "has scales of its own" if inst.scaled else "is sparse" if inst.sparse else ""
         why = why or f"sums up in {inst.format('D').name}"
@@ -105,7 +100,7 @@ def checked_scales(found: Scaled, scales: BlockScales | None) -> Scaled:
     return found
 
 
-def checked_depth(found: Plan | CudaPlan, stage: int) -> None:
+def checked_depth(found: AnyPlan, stage: int) -> None:
     """Refuse stages that do not divide a block of k.
 
     Args:
@@ -222,7 +217,7 @@ def _adding(sums: Sums, sides: list[Held], slots: int, hip: bool, inline: str) -
     yield "};"
 
 
-def function(found: Plan | CudaPlan) -> Iterator[str]:
+def function(found: AnyPlan) -> Iterator[str]:
     """The fused multiply-add of the language; of HIP the type of a tile's totals, too."""
     if found.scales is None:
         return

@@ -32,13 +32,28 @@ if TYPE_CHECKING:
     Sliceable: TypeAlias = Plan | CudaPlan | TensorMemoryPlan
 
 __all__ = [
-    "MOST_PARTS", "checked_slices", "is_sliced", "k_range", "mapped_launch", "mapped_notes", "mapped_parameters",
-    "mapped_places", "name_ending", "notes", "reduction", "sliced_kernel", "sliced_launch", "tile_places", "tile_plan",
-    "tile_rows",
+    "MOST_PARTS", "checked_slices", "given_in_group", "group_function", "group_starts", "is_sliced", "k_range",
+    "mapped_group", "mapped_launch", "mapped_notes", "mapped_parameters", "mapped_places", "matrix_of", "name_ending",
+    "notes", "reduction", "sliced_kernel", "sliced_launch", "tile_places", "tile_plan", "tile_rows",
 ]  # fmt: skip
 
 MOST_PARTS = 128
 REDUCING = 256  # work-items of a workgroup that adds the parts
+GROUP_OF = """\
+// The group that has a row of tiles, which becomes its row of tiles, and the first row of the group; behind the last
+// group: their number.
+static __device__ int group_of(const int *ends, int groups, int block_m, int *tile_m, int *group_row) {
+    int group = 0;
+    *group_row = 0;
+    for (; group < groups; ++group) {
+        const int tiles = (ends[group] - *group_row + block_m - 1) / block_m;
+        if (*tile_m < tiles) break;
+        *tile_m -= tiles;
+        *group_row = ends[group];
+    }
+    return group;
+}
+"""
 BUILTINS = {"workgroup_id": "ctaid", "workitem_id": "tid"}  # of AMD's, the special registers of PTX
 
 
@@ -137,15 +152,19 @@ def notes(found: Sliceable) -> Iterator[str]:
         yield "// Batches are a_batch, b_batch, d_batch elements apart, aligned where lda, ldb, ldd have to be;"
         yield "// the third dimension of the grid is their number."
     if found.groups:
-        yield "// Rows of A and D belong to one group after the other: those of a group end at ends[group]; a group may"
-        yield "// have none. The B of a group begins b_group elements behind the one before, aligned as ldb is."
-        yield "// What is of columns (a bias, scales) is groups x N. M is at least the last end; a grid of"
-        yield "// (M / BLOCK_M + groups) * (N / BLOCK_N, rounded up) is enough for groups of any sizes."
+        yield from _group_notes("The B of a group begins b_group elements behind the one before, aligned as ldb is.")
     if found.split > 1:
         batches = "batches x " * bool(found.batches)
         yield f"// K is split into {found.split} parts, the second dimension of the grid. Each writes its sums to a"
         yield f"// workspace of {batches}{found.split} x M x N, of which"
         yield f"// {found.reduce_name} makes D, always in the same order."
+
+
+def _group_notes(of_b: str) -> Iterator[str]:
+    yield "// Rows of A and D belong to one group after the other: those of a group end at ends[group]; a group may"
+    yield f"// have none. {of_b}"
+    yield "// What is of columns (a bias, scales) is groups x N. M is at least the last end; a grid of"
+    yield "// (M / BLOCK_M + groups) * (N / BLOCK_N, rounded up) is enough for groups of any sizes."
 
 
 def _elements(name: str, bits: int) -> str:
@@ -167,7 +186,16 @@ def mapped_notes(found: Sliceable) -> Iterator[str]:
     if found.batches:
         yield "// The maps of A and B have batches as their third dimension, boxes one of them; those of D are d_batch"
         yield "// elements apart, aligned as ldd is. The third dimension of the grid is their number."
-    yield from notes(found._replace(batches=None))
+    yield from notes(found._replace(batches=None, groups=None))
+    if found.groups:
+        yield from _group_notes("The map of B has groups as its third dimension, boxes one of them.")
+
+
+def matrix_of(found: Sliceable, side: str) -> str:
+    """The number of A or B in its tensor map, as C text; "" where a map has one matrix."""
+    if found.batches:
+        return "batch"
+    return "group" if found.groups and side == "B" else ""
 
 
 def mapped_parameters(found: Sliceable, inputs: str = "") -> str:
@@ -176,16 +204,17 @@ def mapped_parameters(found: Sliceable, inputs: str = "") -> str:
     Args:
         inputs: those behind D.
     """
-    sizes, more = f"{inputs}int M, int N, int K", parameters(found.instruction, found.epilogue).declared
+    more = parameters(found.instruction, found.epilogue).declared
     if found.split > 1:
-        return f"{_output(found)} *workspace, {sizes}"
+        return f"{_output(found)} *workspace, {inputs}int M, int N, int K"
     c = ("c",) if found.epilogue.beta else ()
-    return f"{_output(found)} *D, {sizes}, int ldd{more}{_declared(found, ('d', *c))}"
+    ends = "const int *ends, int groups, " * bool(found.groups)
+    return f"{_output(found)} *D, {inputs}{ends}int M, int N, int K, int ldd{more}{_declared(found, ('d', *c))}"
 
 
 def mapped_places(found: Sliceable) -> Iterator[str]:
     """Which k and which D are a workgroup's, in kernels that take tensor maps."""
-    if not is_sliced(found):
+    if found.split == 1 and not found.batches:
         return
     if found.batches:
         yield from _number(found, "int", "batch", "workgroup_id", "z", "")
@@ -224,6 +253,8 @@ def mapped_launch(
     apart = "".join(f", {m * n}" for _ in ("d", *["c"] * found.epilogue.beta)) if found.batches else ""
     names = "".join(f", {name}_batch" for name in ("d", *["c"] * found.epilogue.beta)) if found.batches else ""
     scales = passed(found)
+    given = f"{scales}ends, {found.groups}, " if found.groups else scales
+    scales += "ends, groups, " * bool(found.groups)
     yield f"// cudaFuncSetAttribute({found.name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {shared});"
     grid = f"dim3({blocks}, {found.split}, {found.batches or 1})"
     yield f"// {found.name}<<<{grid}, {threads}, {shared}, stream>>>("
@@ -231,13 +262,23 @@ def mapped_launch(
         yield f"//     A_map, B_map, sums, {scales}{m}, {n}, {k});  // the maps, the workspace, {scales}M, N, K"
         yield from _reduce_launch(found, m, n, more, apart)
         return
-    yield f"//     A_map, B_map, D, {scales}{m}, {n}, {k}, {n}{more}{apart});"
+    yield f"//     A_map, B_map, D, {given}{m}, {n}, {k}, {n}{more}{apart});"
     yield f"//     the maps, D, {scales}M, N, K, ldd{more}{names}"
 
 
 def _declared(found: Sliceable, names: tuple[str, ...]) -> str:
     """The parameters of batches behind all others."""
     return ",\n    " + ", ".join(f"long long {name}_batch" for name in names) if found.batches else ""
+
+
+def mapped_group(found: Sliceable) -> Iterator[str]:
+    """The group of a workgroup's tile in kernels that take tensor maps: all that is of rows or columns is then its."""
+    yield "const int group = group_of(ends, groups, BLOCK_M, &tile_m, &group_row);"
+    yield "if (group == groups) return;  // there are fewer tiles than any sizes of groups can need"
+    given = f"D, {passed(found)}" + parameters(found.instruction, found.epilogue).passed
+    names = [name.strip() for name in given.split(",")]
+    yield from (f"{name} += {start};" for name, start in group_starts(found).items() if name in names)
+    yield "M = ends[group] - group_row;"
 
 
 def sliced_kernel(found: Sliceable, name: str, aligned: str) -> Iterator[str]:
@@ -308,36 +349,47 @@ def _grouped_kernel(found: Sliceable, name: str, aligned: str, matrices: str) ->
     yield f"    {declared(found)}const int *ends, int groups,"
     yield f"    int M, int N, int K, int lda, int ldb, int ldd{more.declared}, long long b_group) {{"
     yield from _number(found, "int", "block", "workgroup_id", "x")
-    yield "    int tile_m, tile_n, group = 0, first = 0;"
+    yield "    int tile_m, tile_n, group_row;"
     yield "    place_block(block, M / BLOCK_M + groups, (N + BLOCK_N - 1) / BLOCK_N, &tile_m, &tile_n);"
-    yield "    for (; group < groups; ++group) {"
-    yield "        const int tiles = (ends[group] - first + BLOCK_M - 1) / BLOCK_M;"
-    yield "        if (tile_m < tiles) break;"
-    yield "        tile_m -= tiles;"
-    yield "        first = ends[group];"
-    yield "    }"
+    yield "    const int group = group_of(ends, groups, BLOCK_M, &tile_m, &group_row);"
     yield "    if (group == groups) return;  // there are fewer tiles than any sizes of groups can need"
+    starts = group_starts(found)
     a, b = (
-        _elements(at, side.bits) for at, side in (("(long long)first * lda", found.a), ("group * b_group", found.b))
+        _elements(at, side.bits) for at, side in (("(long long)group_row * lda", found.a), ("group * b_group", found.b))
     )
-    yield f"    tile<{aligned}>(A + {a}, B + {b}, D + (long long)first * ldd,"
+    yield f"    tile<{aligned}>(A + {a}, B + {b}, D + {starts['D']},"
     if found.scales:
-        columns = f"(long long)group * ({blocks(found.scales.columns, 'N')})"
-        starts = [f"{start} * ({blocks(found.scales.depth, 'K')})" for start in ("(long long)first", columns)]
-        scales = passed(found, (starts[0], starts[1]))
+        scales = passed(found, (starts[INPUTS[0]], starts[INPUTS[1]]))
         yield f"        {scales.strip()}"
-    given = _in_group(more.passed, found.epilogue)
-    yield f"        ends[group] - first, N, K, lda, ldb, ldd{given}{stride_passed(found)},"
+    given = given_in_group(found)
+    yield f"        ends[group] - group_row, N, K, lda, ldb, ldd{given}{stride_passed(found)},"
     yield "        tile_m, tile_n);"
     yield "}"
 
 
-def _in_group(passed: str, epilogue: Epilogue) -> str:
-    """The arguments of an epilogue as those of a group: its rows, its part of what is of columns."""
-    columns = "(long long)group * N"
-    starts = {"C": "(long long)first * ldc", "row_scale": "first", "column_scale": columns}
-    starts["bias"] = "first" if epilogue.bias == "row" else columns
-    names = [name for name in passed.split(", ") if name]
+def group_function(found: Sliceable) -> Iterator[str]:
+    """The function that looks for the group of a tile."""
+    if found.groups:
+        yield GROUP_OF
+
+
+def group_starts(found: Sliceable) -> dict[str, str]:
+    """Where the part of the group `group` begins, whose first row is `group_row`, in each array of a kernel."""
+    row, column = "(long long)group_row", "(long long)group * N"
+    starts = {"D": f"{row} * ldd", "C": f"{row} * ldc", "row_scale": "group_row", "column_scale": column}
+    starts["bias"] = "group_row" if found.epilogue.bias == "row" else column
+    if found.scales:
+        depth, columns = blocks(found.scales.depth, "K"), blocks(found.scales.columns, "N")
+        starts |= dict(zip(INPUTS, (f"{row} * ({depth})", f"(long long)group * ({columns}) * ({depth})")))
+    return starts
+
+
+def given_in_group(found: Sliceable) -> str:
+    """The arguments of an epilogue, of a group its rows and its part of what is of columns."""
+    given, starts = parameters(found.instruction, found.epilogue).passed, group_starts(found)
+    if not found.groups:
+        return given
+    names = [name for name in given.split(", ") if name]
     return "".join(f", {name} + {starts[name]}" if name in starts else f", {name}" for name in names)
 
 

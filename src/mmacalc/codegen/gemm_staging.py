@@ -179,11 +179,18 @@ def ends(found: CudaPlan | TensorMemoryPlan | TmaPlan, sums: str, count: int) ->
     yield f"const {output_of(found)} *from = made.element;"
 
 
-def ended(found: CudaPlan | TensorMemoryPlan | TmaPlan, element: str, column: str) -> str:
-    """An element of D in the row `row` as C text: the sum, or what the epilogue makes of it."""
+def ended(
+    found: CudaPlan | TensorMemoryPlan | TmaPlan, element: str, column: str, given: tuple[str, str] | None = None
+) -> str:
+    """An element of D in the row `row` as C text: the sum, or what the epilogue makes of it.
+
+    Args:
+        given: the rows of D and the arguments of the epilogue, if they are not those of the kernel.
+    """
     if not found.epilogue.words:
         return element
-    return f"finished({element}, row, {column}, M, N{parameters(found.instruction, found.epilogue).passed})"
+    rows, passed = given or ("M", parameters(found.instruction, found.epilogue).passed)
+    return f"finished({element}, row, {column}, {rows}, N{passed})"
 
 
 def head(found: CudaPlan) -> Iterator[str]:

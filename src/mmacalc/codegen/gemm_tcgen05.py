@@ -15,25 +15,38 @@ Sources: PTX ISA 9.1, section 9.7.16 (tcgen05): 9.7.16.4 (descriptors), 9.7.16.6
 
 from __future__ import annotations
 
-from math import gcd
-
 from ..base.errors import Error
 from ..base.records import TupleRecord
 from ..families.descriptors import INPUT_CODES, SWIZZLES, instruction_descriptor
 from ..families.tensor_memory import COLUMNS, SCALE_BLOCKS, SCALE_BYTES, SCALE_ROWS, d_letter
-from .epilogue import NO_EPILOGUE, finishing, output_format, parameters
+from .epilogue import NO_EPILOGUE, finishing, parameters
+from .gemm_scales import checked_scales, declared, function, passed
 from .gemm_slices import (
+    group_function,
     is_sliced,
     k_range,
     mapped_launch,
     mapped_notes,
     mapped_parameters,
     mapped_places,
+    matrix_of,
     name_ending,
     reduction,
     tile_plan,
+    tile_rows,
 )
-from .gemm_staging import block_order, ended, output_of
+from .gemm_staging import block_order
+from .gemm_tcgen05_store import (
+    STORING,
+    WORDS,
+    all_tiles,
+    block_loop,
+    checked_totals,
+    loaded,
+    scale_columns,
+    storing,
+    tile_loop,
+)
 from .ptx import HEADER, SHARED_ADDRESS, braced, operand_texts, operands
 from .source import IN_BYTES, indented, kernel_name
 from .staging import Side
@@ -43,8 +56,7 @@ from .tensor_copies import (
     MBARRIERS,
     SHARED_BYTES,
     TENSOR_MAP,
-    VECTOR,
-    copy_box,
+    copy_boxes,
     copy_lines,
     map_comments,
     multiple,
@@ -59,6 +71,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..model import Instruction
+    from ..model.block_scales import BlockScales
     from ..model.tensor_memory import TensorMemoryInstruction
     from .epilogue import Epilogue
 
@@ -67,12 +80,11 @@ __all__ = [
     "source",
 ]  # fmt: skip
 
-STORING, COPYING, MULTIPLYING = 4, 4, 5  # warps that store, and the numbers of the others
+COPYING, MULTIPLYING = STORING, STORING + 1  # the numbers of warps
 THREADS = 192
 STATIC_BYTES = 256  # of shared memory, for mbarriers
 MOST_STAGES = 6
 LEAST_COLUMNS = 32  # of an allocation
-WORDS = 32  # of Tensor Memory that a thread loads at once
 
 
 class TensorMemoryPlan(TupleRecord):
@@ -87,13 +99,23 @@ class TensorMemoryPlan(TupleRecord):
     epilogue: Epilogue = NO_EPILOGUE
     split: int = 1  # the parts of K, and how many products the launch line has: see `gemm_slices`
     batches: int | None = None
-    scales: None = None  # along K, and groups: those of sums in registers
-    groups: int | None = None
+    scales: BlockScales | None = None  # along K
+    groups: int | None = None  # how many the launch line has
 
     @property
     def group(self) -> int:
         """The blocks that compute one tile."""
         return self.instruction.form.cta_group
+
+    @property
+    def wave(self) -> int:
+        """The lanes of a warp."""
+        return 32
+
+    @property
+    def block_k(self) -> int:
+        """The k of one stage."""
+        return self.a.depth
 
     @property
     def steps(self) -> int:
@@ -167,7 +189,7 @@ class TensorMemoryPlan(TupleRecord):
 
     def blocks(self, m: int, n: int) -> int:
         """The blocks of a launch that has one for each tile; a smaller multiple of the group does as well."""
-        return -(-m // self.instruction.m) * -(-n // self.instruction.n) * self.group
+        return tile_rows(m, self.instruction.m, self.groups) * -(-n // self.instruction.n) * self.group
 
     def aligned(self, lda: int, ldb: int) -> bool:
         """Whether TMA takes matrices with these leading dimensions."""
@@ -178,8 +200,13 @@ class TensorMemoryPlan(TupleRecord):
         return (1 if name == "A" else self.instruction.n // SCALE_ROWS), self.scale_tiles * SCALE_BYTES // 8
 
 
-def plan(instruction: Instruction, order_a: str, order_b: str, stages: int | None = None) -> TensorMemoryPlan:
+def plan(
+    instruction: Instruction, order_a: str, order_b: str, stages: int | None = None, scales: BlockScales | None = None
+) -> TensorMemoryPlan:
     """The sizes of a kernel around a tcgen05.mma.
+
+    Args:
+        scales: those along K, for which a thread keeps totals.
 
     Raises:
         Error: a form, an order or a shape that no kernel is generated for; stages that do not fit.
@@ -190,30 +217,31 @@ def plan(instruction: Instruction, order_a: str, order_b: str, stages: int | Non
     >>> found.a.extent, found.b.extent, found.a.depth, found.stages, found.accumulators
     (128, 128, 64, 6, 2)
     """
-    inst = _with_shape(instruction)
+    inst = _with_shape(instruction, scales)
     form = inst.form
     _check(inst, order_a, order_b)
     bits = {name: 8 if form.kind.endswith("f8f6f4") else inst.format(name).bits for name in "AB"}
     a = side(inst, "A", inst.m // form.cta_group, order_a == "row", bits["A"])
     b = side(inst, "B", inst.n // form.cta_group, order_b == "col", bits["B"])
-    found = TensorMemoryPlan(inst, a, b, 1, 1)
-    most = (SHARED_BYTES - ALIGNMENT - STATIC_BYTES) // found.stage_bytes
-    if scales := sum(found.scale_columns):
-        most = min(most, (COLUMNS - found.sum_columns) // scales)
+    found = checked_totals(checked_scales(TensorMemoryPlan(inst, a, b, 1, 1), scales))
+    static = STATIC_BYTES + 8 * scale_columns(found)
+    most = (SHARED_BYTES - ALIGNMENT - static) // found.stage_bytes
+    if cells := sum(found.scale_columns):
+        most = min(most, (COLUMNS - found.sum_columns) // cells)
     if stages is not None and not 2 <= stages <= most:
         raise Error(f"stages of {inst.name} are 2 to {most} (in {SHARED_BYTES} bytes); got {stages}")
     found = found._replace(stages=stages or min(MOST_STAGES, most))
-    left = COLUMNS - found.stages * scales
+    left = COLUMNS - found.stages * cells
     return found._replace(accumulators=min(2, left // found.sum_columns))
 
 
-def _with_shape(inst: Instruction) -> TensorMemoryInstruction:
-    """The instruction with its shape, the largest where none was named."""
+def _with_shape(inst: Instruction, scales: BlockScales | None) -> TensorMemoryInstruction:
+    """The instruction with its shape, the largest where none was named; with scales along K half as wide."""
     from ..model.tensor_memory import TensorMemoryInstruction
 
     if not isinstance(inst, TensorMemoryInstruction):
         raise Error(f"{inst.name} multiplies nothing; a GEMM is generated around tcgen05.mma")
-    return inst.shaped(m=inst.m, n=inst.n)
+    return inst.shaped(m=inst.m, n=inst.n // 2 if scales and "n" not in inst.given else inst.n)
 
 
 def _check(inst: TensorMemoryInstruction, order_a: str, order_b: str) -> None:
@@ -341,7 +369,7 @@ def commit_function(group: int) -> Iterator[str]:
 
 def _loading(found: TensorMemoryPlan) -> Iterator[str]:
     shape, split = ("16x32bx2", f", {found.lane_columns}") if found.halves else ("32x32b", "")
-    yield from column_function("load_columns", _loaded(found), shape=shape, split=split)
+    yield from column_function("load_columns", loaded(found), shape=shape, split=split)
 
 
 def column_function(
@@ -375,23 +403,20 @@ def column_function(
     yield ""
 
 
-def _loaded(found: TensorMemoryPlan) -> int:
-    """The columns that a thread loads at once: a power of two."""
-    return gcd(found.lane_columns, WORDS)
-
-
 def source(found: TensorMemoryPlan, sizes: tuple[int, int, int]) -> str:
     """The source of the kernel: D = A B.
 
     Args:
         sizes: M, N and K of the launch line that is shown.
     """
-    each, given = tile_plan(found), copy_box(bool(found.batches))
+    each, matrices = tile_plan(found), [matrix_of(found, side) for side in "AB"]
+    given = copy_boxes([*matrices, *[""] * found.instruction.scaled])
     if found.group == 2:
         given = given.replace("complete_tx::bytes ", "complete_tx::bytes.cta_group::2 ")
     lines = [*_head(found), *_constants(found), f"{TENSOR_MAP}\n{MBARRIERS}\n{given}\n{FUNCTIONS}"]
     lines.append(PAIR if found.group == 2 else ARRIVE)
-    lines += [*_products(found), *_loading(found), *block_order(), *finishing(found.instruction, each.epilogue)]
+    lines += [*_products(found), *_loading(found), *block_order(), *group_function(found), *function(found)]
+    lines += finishing(found.instruction, each.epilogue)
     return "\n".join([*lines, *_kernel(each), *reduction(found), *_launch(found, sizes), ""])
 
 
@@ -469,9 +494,9 @@ def _kernel(found: TensorMemoryPlan) -> Iterator[str]:
     yield "    const __grid_constant__ tensor_map A, const __grid_constant__ tensor_map B,"
     if found.instruction.scaled:
         yield "    const __grid_constant__ tensor_map A_scales, const __grid_constant__ tensor_map B_scales,"
-    yield f"    {mapped_parameters(found)}) {{"
+    yield f"    {mapped_parameters(found, declared(found))}) {{"
     yield from indented((*mapped_places(found), *_prologue(found), *_copying(found), *_multiplying(found)))
-    yield from indented((*_storing(found), *_end(found)))
+    yield from indented((*storing(found), *_end(found)))
     yield "}"
     yield ""
 
@@ -489,8 +514,7 @@ def _prologue(found: TensorMemoryPlan) -> Iterator[str]:
     if pair:
         yield "const int rank = block % 2;  // in the pair, of which the first starts the products"
         yield "block /= 2, blocks /= 2;"
-    yield "const int tiles_m = (M + BLOCK_M - 1) / BLOCK_M, tiles_n = (N + BLOCK_N - 1) / BLOCK_N;"
-    yield "const int tiles = tiles_m * tiles_n;"
+    yield from all_tiles(found)
     yield "const unsigned int a_stages = (shared_address(memory) + 1023) & ~1023u;"
     yield "const unsigned int b_stages = a_stages + STAGES * A_BYTES;"
     if found.instruction.scaled:
@@ -528,21 +552,14 @@ def _barriers(warps: str) -> Iterator[str]:
     yield 'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
 
 
-def _tiles(state: str) -> Iterator[str]:
-    """The loop over the tiles of a block, with the place of each."""
-    yield f"for (int tile = block, {state}; tile < tiles; tile += blocks) {{"
-    yield "    int tile_m, tile_n;"
-    yield "    place_block(tile, tiles_m, tiles_n, &tile_m, &tile_n);"
-
-
 def _copying(found: TensorMemoryPlan) -> Iterator[str]:
     inst, pair = found.instruction, found.group == 2
     yield "if (warp == COPYING && elected()) {"
     yield "    // One thread copies, stage after stage."
-    lines = [*_tiles("stage = 0, round = 0")]
-    yield from (f"    {line}" for line in lines)
+    yield from (f"    {line}" for line in tile_loop(found, "stage = 0, round = 0"))
     more = {"A": f" + rank * {found.a.extent}" * pair, "B": f" + rank * {found.b.extent}" * pair}
-    yield f"        const int first_m = tile_m * BLOCK_M{more['A']}, first_n = tile_n * BLOCK_N{more['B']};"
+    row = "group_row + " * bool(found.groups)
+    yield f"        const int first_m = {row}tile_m * BLOCK_M{more['A']}, first_n = tile_n * BLOCK_N{more['B']};"
     yield _stages(found)
     yield "            if (round) wait(empty_at + 8 * stage, (round - 1) % 2);"
     if pair:
@@ -552,8 +569,8 @@ def _copying(found: TensorMemoryPlan) -> Iterator[str]:
         yield "            const unsigned int barrier = full_at + 8 * stage;"
         yield "            arrive_and_expect(barrier, STAGE_BYTES);"
     for each, first in ((found.a, "first_m"), (found.b, "first_n")):
-        batch = "batch" if found.batches else ""
-        yield from (f"            {line}" for line in copy_lines(each, first, batch))
+        lines = copy_lines(each, first, matrix_of(found, each.name))
+        yield from (f"            {line}" for line in lines)
     if inst.scaled:
         step = found.scale_tiles * SCALE_BYTES // 8
         at = f"k / BLOCK_K * {step}"
@@ -568,9 +585,11 @@ def _copying(found: TensorMemoryPlan) -> Iterator[str]:
     yield "}"
 
 
-def _stages(found: TensorMemoryPlan) -> str:
-    """The loop over the stages of a tile."""
+def _stages(found: TensorMemoryPlan, summed: bool = False) -> str:
+    """The loop over the stages of a tile, or over those that are summed up together."""
     first, end = k_range(found)
+    if summed and found.scales:
+        first, end = "block_k", f"{end} && k < block_k + {found.scales.depth}"
     return f"        for (int k = {first}; k < {end}; k += BLOCK_K) {{"
 
 
@@ -578,12 +597,17 @@ def _multiplying(found: TensorMemoryPlan) -> Iterator[str]:
     leader = " && rank == 0" if found.group == 2 else ""
     yield f"if (warp == MULTIPLYING{leader} && elected()) {{"
     yield "    // One thread starts the products as stages come; it says when a stage is free, when a tile is summed."
-    yield "    int stage = 0, round = 0, turn = 0;  // turn: tiles before this one"
-    yield "    for (int tile = block; tile < tiles; tile += blocks, ++turn) {"
+    turns = "tiles" if not found.scales else "blocks of k"
+    yield f"    int stage = 0, round = 0, turn = 0;  // turn: {turns} before this one"
+    if found.scales:
+        yield "    for (int tile = block; tile < tiles; tile += blocks)"
+        yield from (f"    {line}" for line in block_loop(found, ", ++turn"))
+    else:
+        yield "    for (int tile = block; tile < tiles; tile += blocks, ++turn) {"
     yield "        const int sum = turn % SUMS;"
     yield "        if (turn >= SUMS) wait(stored_at + 8 * sum, (turn / SUMS - 1) % 2);"
     yield '        asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");'
-    yield _stages(found)
+    yield _stages(found, summed=True)
     yield "            wait(full_at + 8 * stage, round % 2);"
     yield '            asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");'
     for each in (found.a, found.b):
@@ -635,95 +659,8 @@ def _product(found: TensorMemoryPlan, step: int) -> str:
         word = f"{_descriptor(found, first % SCALE_BLOCKS):#x}"
         columns = first // SCALE_BLOCKS * 4
         more = f", a_scaling{_more(columns)}, b_scaling{_more(columns * (inst.n // SCALE_ROWS))}"
-    add = "true" if step else f"k > {k_range(found)[0]}"
+    add = "true" if step else f"k > {'block_k' if found.scales else k_range(found)[0]}"
     return f"multiply(sums + sum * SUM_COLUMNS, a_start{a}, b_start{b}, {word}{more}, {add});"
-
-
-def _storing(found: TensorMemoryPlan) -> Iterator[str]:
-    bits, output = output_format(found.instruction, found.epilogue).bits, output_of(found)
-    stored = _stored(found)
-    row, _ = _place(found)
-    yield "if (warp < STORING) {"
-    yield "    // A thread has a lane of Tensor Memory: a row of D, or a part of it."
-    yield f"    // D: {found.instruction.operand('D').pattern}"
-    yield "    const int place = warp * 32 + lane, lanes = warp * 32 << 16;"
-    yield f"    struct __attribute__((aligned({stored * bits // 8}))) neighbours {{"
-    yield f"        {output} element[{stored}];"
-    yield "    };"
-    yield f"    const unsigned long long row_bytes = (unsigned long long)ldd * {bits // 8};"
-    yield "    const bool wide = ((unsigned long long)D | row_bytes) % sizeof(neighbours) == 0;"
-    lines = [*_tiles("turn = 0")]
-    yield from (f"    {line}" for line in lines)
-    yield "        const int sum = turn % SUMS;"
-    yield "        wait(summed_at + 8 * sum, turn / SUMS % 2);"
-    yield '        asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");'
-    yield f"        const int row = tile_m * BLOCK_M + {row};"
-    yield f"        {output} *const to = D + (long long)row * ldd;"
-    yield from (f"        {line}" for line in _columns(found))
-    yield '        asm volatile("tcgen05.fence::before_thread_sync;\\n"'
-    yield '                     "bar.warp.sync 0xffffffff;" ::: "memory");'
-    stored_at = "stored_at + 8 * sum"
-    arrival = f"arrive_in_pair(in_block({stored_at}, 0))" if found.group == 2 else f"arrive({stored_at})"
-    yield f"        if (lane == 0) {arrival};"
-    yield "        ++turn;"
-    yield "    }"
-    yield "}"
-
-
-def _stored(found: TensorMemoryPlan) -> int:
-    """The neighbours in a row of D that one store writes."""
-    return min(_loaded(found), VECTOR * 8 // output_format(found.instruction, found.epilogue).bits)
-
-
-def _columns(found: TensorMemoryPlan) -> Iterator[str]:
-    """The columns of a thread: loaded, finished, stored."""
-    count, stored = _loaded(found), _stored(found)
-    _, column = _place(found)
-    sums = {"f32": "part.each[n + e]", "i32": "(int)part.word[n + e]"}
-    element = sums.get(found.instruction.format("D").name, "(unsigned short)part.word[n + e]")
-    yield f"for (int first = 0; first < {found.lane_columns}; first += {count}) {{"
-    yield f"    union {{ unsigned int word[{count}]; float each[{count}]; }} part{' = {}' * (found.split > 1)};"
-    some = "if (k_begin < k_end) " * (found.split > 1)  # parts behind K have no sums
-    yield f"    {some}load_columns(part.word, sums + sum * SUM_COLUMNS + lanes + first);"
-    yield "    if (row >= M) continue;"
-    yield "#pragma unroll"
-    yield f"    for (int n = 0; n < {count}; n += {stored}) {{"
-    yield f"        const int column = tile_n * BLOCK_N{column} + first + n;"
-    yield "        neighbours made;"
-    yield "#pragma unroll"
-    yield f"        for (int e = 0; e < {stored}; ++e) made.element[e] = {ended(found, element, 'column + e')};"
-    yield f"        if (wide && column + {stored} <= N) {{"
-    yield "            *(neighbours *)(to + column) = made;"
-    yield "        } else {"
-    yield "#pragma unroll"
-    yield f"            for (int e = 0; e < {stored}; ++e)"
-    yield "                if (column + e < N) to[column + e] = made.element[e];"
-    yield "        }"
-    yield "    }"
-    yield "}"
-
-
-def _place(found: TensorMemoryPlan) -> tuple[str, str]:
-    """C text of D's layout: the row in the tile of a lane `place`, and the first column that it has."""
-    layout = found.instruction.operand("D").layout
-    rows, columns = (layout.strides(group) for group in layout.coordinates[-2:])
-    texts: dict[str, list[str]] = {"row": [], "column": []}
-    for place, variable in (("cta", "rank"), ("lane", "place")):
-        names = layout.places.get(place, ())
-        sizes = layout.strides(names)
-        for name in names:
-            size = layout.sizes[name]
-            if size == 1:
-                continue
-            divided = f"{variable} / {sizes[name]}" if sizes[name] > 1 else variable
-            digit = f"{divided} % {size}" if name != names[0] else divided
-            if name == "half":  # its threads have the other half of the columns
-                texts["column"].append(f"{digit} * {found.lane_columns}")
-            for axis, weights in (("row", rows), ("column", columns)):
-                if name in weights:
-                    texts[axis].append(f"{digit} * {weights[name]}" if weights[name] > 1 else f"{digit}")
-    row, column = (" + ".join(parts) for parts in texts.values())
-    return row, f" + {column}" if column else ""
 
 
 def _end(found: TensorMemoryPlan) -> Iterator[str]:
@@ -742,6 +679,7 @@ def _launch(found: TensorMemoryPlan, sizes: tuple[int, int, int]) -> Iterator[st
     m, n, k = sizes
     more = parameters(found.instruction, found.epilogue).passed
     scales = "A_scale_map, B_scale_map, " if found.instruction.scaled else ""
+    along = passed(found)
     blocks = found.blocks(m, n)
     for each, ld in ((found.a, k if found.a.along_k else m), (found.b, k if found.b.along_k else n)):
         if ld % multiple(each):
@@ -754,4 +692,5 @@ def _launch(found: TensorMemoryPlan, sizes: tuple[int, int, int]) -> Iterator[st
         return
     yield f"// cudaFuncSetAttribute({found.name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {found.shared});"
     yield f"// {found.name}<<<{blocks}, {found.threads}, {found.shared}>>>("
-    yield f"//     A_map, B_map, {scales}D, {m}, {n}, {k}, {n}{more});  // the maps, D, M, N, K, ldd{more}"
+    words = f"the maps, D, {along}M, N, K, ldd{more}"
+    yield f"//     A_map, B_map, {scales}D, {along}{m}, {n}, {k}, {n}{more});  // {words}"

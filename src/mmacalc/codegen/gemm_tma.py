@@ -22,15 +22,19 @@ from .fragments import fragment
 from .gemm_scales import checked_depth, declarations, declared, end_of_stage, function, passed
 from .gemm_scales import stride as scale_stride
 from .gemm_slices import (
+    group_function,
     is_sliced,
     k_range,
+    mapped_group,
     mapped_launch,
     mapped_notes,
     mapped_parameters,
     mapped_places,
+    matrix_of,
     reduction,
     sliced_launch,
     tile_plan,
+    tile_rows,
 )
 from .gemm_staging import CudaPlan, accumulator, block_order, kernels
 from .ptx import DESCRIPTOR, HEADER, SHARED_ADDRESS
@@ -43,7 +47,7 @@ from .tensor_copies import (
     ROW_BYTES,
     SHARED_BYTES,
     TENSOR_MAP,
-    copy_box,
+    copy_boxes,
     copy_lines,
     map_comments,
     multiple,
@@ -108,7 +112,7 @@ class TmaPlan(TupleRecord):
 
     def blocks(self, m: int, n: int) -> int:
         """The blocks of a launch."""
-        return -(-m // self.a.extent) * -(-n // self.b.extent)
+        return tile_rows(m, self.a.extent, self.other.groups) * -(-n // self.b.extent)
 
     def aligned(self, lda: int, ldb: int, n: int, ldd: int) -> bool:
         """Whether TMA takes matrices with these leading dimensions, and D is stored in pairs."""
@@ -161,8 +165,9 @@ def source(found: TmaPlan, sizes: tuple[int, int, int]) -> str:
     """
     each = found._replace(other=tile_plan(found.other))
     lines = [*_head(found), *_constants(found)]
-    copies = copy_box(bool(found.other.batches))
+    copies = copy_boxes(matrix_of(found.other, side) for side in "AB")
     lines += [f"{TENSOR_MAP}\n{MBARRIERS}\n{ARRIVE}\n{copies}\n{DESCRIPTOR_AT}", *block_order()]
+    lines += group_function(found.other)
     lines += [*function(found.other), *finishing(found.instruction, each.epilogue)]
     lines += [*_kernel(each), *_other(each, found), *reduction(found.other)]
     return "\n".join([*lines, *_launch(found, sizes), ""])
@@ -195,20 +200,23 @@ def _kernel(found: TmaPlan) -> Iterator[str]:
     yield f"{found.name}("
     yield "    const __grid_constant__ tensor_map A, const __grid_constant__ tensor_map B,"
     yield f"    {mapped_parameters(found.other, declared(found.other))}) {{"
-    yield from indented((*mapped_places(found.other), *_prologue()))
+    yield from indented((*mapped_places(found.other), *_prologue(found)))
     yield from indented(_producer(found))
     yield from indented(_consumer(found))
     yield "}"
     yield ""
 
 
-def _prologue() -> Iterator[str]:
+def _prologue(found: TmaPlan) -> Iterator[str]:
     yield "extern __shared__ unsigned char memory[];  // STAGES * (A_BYTES + B_BYTES), and up to 1024 to align them"
     yield "__shared__ unsigned long long full[STAGES], empty[STAGES];"
-    yield "int thread, block, tile_m, tile_n;"
+    yield f"int thread, block, tile_m, tile_n{', group_row' * bool(found.other.groups)};"
     yield 'asm("mov.u32 %0, %%tid.x;" : "=r"(thread));'
     yield 'asm("mov.u32 %0, %%ctaid.x;" : "=r"(block));'
-    yield "place_block(block, (M + BLOCK_M - 1) / BLOCK_M, (N + BLOCK_N - 1) / BLOCK_N, &tile_m, &tile_n);"
+    rows = "M / BLOCK_M + groups" if found.other.groups else "(M + BLOCK_M - 1) / BLOCK_M"
+    yield f"place_block(block, {rows}, (N + BLOCK_N - 1) / BLOCK_N, &tile_m, &tile_n);"
+    if found.other.groups:
+        yield from mapped_group(found.other)
     yield "const int first_m = tile_m * BLOCK_M, first_n = tile_n * BLOCK_N, warpgroup = thread / WARPGROUP;"
     yield "const unsigned int a_stages = (shared_address(memory) + 1023) & ~1023u;"
     yield "const unsigned int b_stages = a_stages + STAGES * A_BYTES;"
@@ -234,9 +242,10 @@ def _producer(found: TmaPlan) -> Iterator[str]:
     yield "        if (round) wait(empty_at + 8 * stage, (round - 1) % 2);"
     yield "        const unsigned int barrier = full_at + 8 * stage;"
     yield "        arrive_and_expect(barrier, A_BYTES + B_BYTES);"
-    for each, first in ((found.a, "first_m"), (found.b, "first_n")):
-        batch = "batch" if found.other.batches else ""
-        yield from (f"        {line}" for line in copy_lines(each, first, batch))
+    row = "group_row + first_m" if found.other.groups else "first_m"
+    for each, first in ((found.a, row), (found.b, "first_n")):
+        lines = copy_lines(each, first, matrix_of(found.other, each.name))
+        yield from (f"        {line}" for line in lines)
     yield "        if (++stage == STAGES) stage = 0, ++round;"
     yield "    }"
     yield "    return;"

@@ -17,7 +17,7 @@ from ..memory_access.swizzles import MODES
 from .epilogue import finishing, output_format
 from .fragments import fragment
 from .gemm_scales import Sums, checked_scales, declarations, end_of_stage, function
-from .gemm_slices import reduction, tile_plan
+from .gemm_slices import group_function, reduction, tile_plan
 from .gemm_staging import (
     VECTOR,
     CudaPlan,
@@ -116,7 +116,7 @@ def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:
         sizes: M, N and K of the launch line that is shown.
     """
     each = tile_plan(found)
-    lines = [*head(found), DESCRIPTOR, *block_order(), *function(found)]
+    lines = [*head(found), DESCRIPTOR, *block_order(), *group_function(found), *function(found)]
     lines += [*finishing(found.instruction, each.epilogue), *body(each)]
     return "\n".join([*lines, *kernels(found), *reduction(found), *launch_line(found, sizes), ""])
 

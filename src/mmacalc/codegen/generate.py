@@ -132,8 +132,7 @@ def generate(
         split_k: of a GEMM, the parts of K that are added by a second kernel; batch: how many products the launch line
             has, whose matrices are strides apart (arguments of the kernel, or dimensions of its tensor maps).
         groups: of a GEMM, how many groups the launch line has, as a mixture of experts has them: rows of A and D belong
-            to one group after the other, each has a B; where they end is read on the device. Not of tcgen05; of wgmma
-            without TMA.
+            to one group after the other, each has a B; where they end is read on the device.
         attention: "BxHxMxNxD" or (B, H, M, N, D): O = softmax(scale Q K^T) V of B batches and H heads of D elements, of
             M queries and N keys, around an instruction of f16 or bf16 whose sums are f32 (of wgmma and tcgen05.mma n is
             the keys of a tile). B, H, M and N are in the launch line; the kernel takes any. tile is then "MxN", queries
@@ -237,13 +236,11 @@ def _whole(
         shape = "; the shape of tcgen05.mma is its tile: give m and n" if inst.in_tensor_memory else ""
         raise Error(f"tile is of AMD's kernels: those of NVIDIA have one tile for each instruction{shape}")
     if inst.in_tensor_memory:
-        if slices[2]:
-            raise Error("groups are of kernels with sums in registers; those of tcgen05 have none: leave them out")
-        by_tcgen05 = gemm_tcgen05.plan(inst, *orders, stages)._replace(epilogue=epilogue)
+        by_tcgen05 = gemm_tcgen05.plan(inst, *orders, stages, scales)._replace(epilogue=epilogue)
         return gemm_tcgen05.source(checked_slices(by_tcgen05, *slices), sizes)
     if "wgmma" in inst.features:
         by_tma = gemm_tma.plan(inst, *orders, stages, scales)
-        if by_tma is not None and slices[2] is None:
+        if by_tma is not None:
             by_tma = by_tma.with_epilogue(epilogue)
             return gemm_tma.source(by_tma._replace(other=checked_slices(by_tma.other, *slices)), sizes)
         by_wgmma = gemm_wgmma.plan(inst, *orders, stages, scales)._replace(epilogue=epilogue)

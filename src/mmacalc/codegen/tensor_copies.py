@@ -18,13 +18,13 @@ from .wgmma import ROWS, widest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ..model import Instruction
 
 __all__ = [
     "ALIGNMENT", "ARRIVE", "BEGIN_BARRIER", "COPY_BOX", "MBARRIERS", "ROW_BYTES", "SHARED_BYTES", "TENSOR_MAP",
-    "VECTOR", "WAIT_FOR_BARRIER", "box", "copies", "copy_box", "copy_lines", "map_comments", "multiple", "offsets",
+    "VECTOR", "WAIT_FOR_BARRIER", "box", "copies", "copy_boxes", "copy_lines", "map_comments", "multiple", "offsets",
     "side", "step_bytes", "swizzle_name",
 ]  # fmt: skip
 
@@ -77,9 +77,17 @@ static __device__ void copy_box(unsigned int to, const tensor_map *map, int x, i
 """
 
 
-def copy_box(batched: bool) -> str:
-    """The function that copies a box of a matrix, or of one of a batch of matrices."""
-    if not batched:
+def copy_boxes(matrices: Iterable[str]) -> str:
+    """The functions that copy a box of a matrix, and of one of several in a map.
+
+    Args:
+        matrices: what `copy_lines` is called with, "" for a matrix that is alone in its map.
+    """
+    return "\n".join([_copy_box(several) for several in sorted({bool(matrix) for matrix in matrices})])
+
+
+def _copy_box(several: bool) -> str:
+    if not several:
         return COPY_BOX
     changes = (
         ("y rows.", "y rows, z matrices."), ("int x, int y, ", "int x, int y, int z, "), (".2d.", ".3d."),
@@ -142,7 +150,7 @@ def copy_lines(given: Side, first: str, matrix: str = "") -> Iterator[str]:
     """The tensor copies of a side into the stage `stage`, for the k from `k` on, completed by `barrier`.
 
     Args:
-        first: the first row of A, or column of B, as C text. matrix: the number of the matrix in a batch, "" for none.
+        first: the first row of A, or column of B, as C text. matrix: its number in the map, "" where it is alone.
     """
     barrier = f"{matrix}, barrier" if matrix else "barrier"
     letter, count = given.name.lower(), copies(given)

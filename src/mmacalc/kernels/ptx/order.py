@@ -158,6 +158,7 @@ class Shadow:
         self.log: list[_Reads] = []
         self.raw: list[_Raw] = []
         self.limit: int = 512  # of raw reads
+        self.most_logged: int = 512
         self.wrote: Array = np.full(len(order.meetings), -1, np.int64)  # the last write of each team, by its meetings
         self.apart: bool = False  # whether agents that are no threads have written
 
@@ -234,8 +235,9 @@ class Shadow:
             self.shared[at[apart]] = True
             self.log.append(_Reads(at[apart], team[apart], reader[apart], clock[apart], step))
             self.log.append(_Reads(at[apart], team[apart], thread[apart].astype(np.int32), own[apart], step))
-            if len(self.log) > 512:
+            if len(self.log) > self.most_logged:
                 self.prune()
+                self.most_logged = 512 + 2 * len(self.log)
 
     def note_completed(self, at: Array, team: int, threads: Array, clocks: Array, step: int) -> None:
         """Note reads of an asynchronous operation, whose end several threads know: one of them is enough."""
@@ -245,15 +247,15 @@ class Shadow:
 
     def prune(self) -> None:
         """Forget reads that every thread of their team knows of."""
-        kept = []
+        kept, common = [], self.order.common
+        if self.order.known is not None:
+            common = np.maximum(common, self.order.known.min(axis=1))
         for entry in self.log:
             if entry.known is not None:
                 if not entry.everywhere(self.order):
                     kept.append(entry)
                 continue
-            known = self.order.common[entry.team, np.maximum(entry.thread, 0)]
-            if self.order.known is not None:
-                known = np.maximum(known, self.order.known.min(axis=1)[entry.team, np.maximum(entry.thread, 0)])
+            known = common[entry.team, np.maximum(entry.thread, 0)]
             late = (entry.clock > known) & (entry.thread >= 0)
             if late.any():
                 kept.append(entry if late.all() else entry.where(late))
