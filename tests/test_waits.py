@@ -631,3 +631,32 @@ def test_after_a_wmma_of_gfx1250_transcendental_instructions_wait_as_long_as_oth
 )
 def test_instructions_of_global_wave_sync_read_their_register_and_m0(arch, first, second, states):
     assert mmacalc.wait_states(first, second, arch).states == states
+
+
+@pytest.mark.parametrize(("target", "first", "second", "nops"), [
+    ("gfx1100", "v_cmpx_gt_f32_e32 v0, v1", "v_permlane16_b32 v1, v2, s1, s2", ("v_mov_b32_e32 v0, v0",)),
+    ("gfx1201", "v_cmpx_gt_f32_e32 v0, v1\nv_nop", "v_permlanex16_b32 v1, v2, s1, s2", ("v_mov_b32_e32 v0, v0",)),
+    ("gfx1250", "v_cmpx_gt_f32_e32 v0, v1\nv_mov_b32 v7, v8", "v_permlane16_b32 v1, v2, s1, s2", ()),
+    ("gfx90a", "v_cmpx_gt_f32_e32 v0, v1", "v_permlane32_swap_b32 v1, v2", ()),
+    ("gfx1250", "v_exp_f32 v1, v2", "v_add_f32 v3, v1, v1", ("v_nop",)),
+    ("gfx1250", "v_exp_f32 v1, v2", "v_mov_b32 v2, v3", ("v_nop",)),
+    ("gfx1250", "v_exp_f32 v1, v2", "v_exp_f32 v3, v1", ()),
+    ("gfx1250", "v_exp_f32 v1, v2", "v_dual_mov_b32 v2, v3 :: v_dual_mov_b32 v5, v6", ()),
+    ("gfx1250", "v_exp_f32 v1, v2", "v_dual_mov_b32 v2, v1 :: v_dual_mov_b32 v5, v6", ("v_nop",)),
+    ("gfx942", "buffer_store_dwordx4 v[0:3], v9, s[8:11], s4 offen", "v_mov_b32 v1, 0", ("s_nop 0",)),
+    ("gfx942", "buffer_store_dwordx4 v[0:3], v9, s[8:11], 0 offen", "v_mov_b32 v1, 0", ("s_nop 1",)),
+    ("gfx90a", "buffer_store_dwordx4 v[0:3], v9, s[8:11], s4 offen", "v_mov_b32 v1, 0", ()),
+    ("gfx90a", "s_mov_b32 m0, s4", "buffer_load_dword v1, s[8:11], 0 offen lds", ("s_nop 0",)),
+    ("gfx942", "s_mov_b32 m0, s4", "ds_read_addtid_b32 v1", ("s_nop 0",)),
+])  # fmt: skip
+def test_hazards_without_a_matrix_instruction(target, first, second, nops):
+    found = lint(f"{first}\n{second}", target)
+    assert [one.nops for one in found if one.kind == "wait states"] == ([nops] if nops else [])
+
+
+def test_a_wait_that_amds_own_kernels_leave_out_is_said_but_no_finding():
+    for load in ("buffer_load_dword v1, s[8:11], 0 offen lds", "global_load_lds_dword v[2:3], off"):
+        report = mmacalc.lint(f"s_mov_b32 m0, s4\n{load}", "gfx942")
+        assert report.findings == ()
+        assert "checkReadM0Hazards: AMD's AITER kernels for gfx942 and gfx950 have none there" in report.unchecked[-1]
+        assert mmacalc.wait_states("s_mov_b32 m0, s4", load, "gfx942").states == 1

@@ -44,6 +44,7 @@ from .memory_waits import TooManyPaths, has_counters, missing_waits, repaired
 from .pending import PendingHazards, Repair, basic_blocks, decoded_blocks
 from .recognizer import nop_instructions, recognizer_for
 from .register_use import UNREAD, decoded_use, entry_of, is_known, is_matrix, register_use
+from .scalar_results import early_scalar_reads
 from .vccz import MESSAGE, REPAIR, stale_vccz
 
 TYPE_CHECKING = False
@@ -178,7 +179,8 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     unnamed = _unnamed(statements)
     unjudged = unnamed or _expert(statements)
     assembles = bool(entry.architecture.assembly)
-    findings = [] if unjudged else list(_missing_states(statements, uses, blocks, recognizer))
+    disputed: dict[str, None] = {}
+    findings = [] if unjudged else list(_missing_states(statements, uses, blocks, recognizer, disputed))
     if assembles:
         findings += _invalid(listing, arch)
     unfollowed = unnamed or "the target's counters are not known"
@@ -195,7 +197,11 @@ def lint(text: str, arch: str | None = None) -> LintReport:
         tuple(finding._replace(column=_column(written[finding.line - 1], finding.text)) for _, finding in ordered),
         entry.architecture.name,
         *counts,
-        (*_unchecked(listing, assembles, unfollowed, unjudged, recognizer.unit), *_reissued(text, given)),
+        (
+            *_unchecked(listing, assembles, unfollowed, unjudged, recognizer.unit),
+            *_reissued(text, given),
+            *disputed,
+        ),
     )
 
 
@@ -287,14 +293,23 @@ def waits(text: str, arch: str | None = None) -> WaitsReport:
 
 
 def _missing_states(
-    statements: tuple[Statement, ...], uses: list[RegisterUse], blocks: Sequence[Block], recognizer: HazardRecognizer
+    statements: tuple[Statement, ...],
+    uses: list[RegisterUse],
+    blocks: Sequence[Block],
+    recognizer: HazardRecognizer,
+    disputed: dict[str, None],
 ) -> Iterator[tuple[int, Finding]]:
+    """The findings of wait states; what is disputed is entered instead, as clauses."""
     pending = PendingHazards(uses, blocks, recognizer)
     ages = pending.ages({})
     violations = list(pending.violations(ages))
     repairs = _repairs(pending, ages) if violations else {}
     for at, violation in violations:
-        yield at, _finding(statements, uses, recognizer, at, violation, repairs.get(at, Repair()))
+        found = _finding(statements, uses, recognizer, at, violation, repairs.get(at, Repair()))
+        if why := violation.expiry.disputed:
+            disputed.setdefault(f"{found.sentence}: {why} (first in line {found.line})")
+        else:
+            yield at, found
     if recognizer.forwarding:
         yield from _forwarded(statements, Forwarding(uses, blocks, recognizer.forwarding), repairs)
 
@@ -353,7 +368,8 @@ def _invalid(listing: Listing, arch: str) -> Iterator[tuple[int, Finding]]:
 def _missing_waits(
     listing: Listing, blocks: Sequence[Block], compiled: str, expert: bool
 ) -> Iterator[tuple[int, Finding]]:
-    for found in missing_waits(listing, blocks, compiled, expert):
+    scalars = early_scalar_reads(listing, blocks, compiled)
+    for found in (*missing_waits(listing, blocks, compiled, expert), *scalars):
         one, first = listing.statements[found.at], listing.statements[found.access]
         waits = repaired(found.waits, compiled)
         yield (

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ..asm.reader import Statement
 
 __all__ = [
-    "COUNTERS", "DEPENDENCY", "MOST", "counters_of", "sequence_of", "wait_text", "waits_of", "waits_of_statement",
+    "COUNTERS", "DEPENDENCY", "MOST", "counters_of", "dependencies_waited", "sequence_of", "wait_text", "waits_of",
+    "waits_of_statement",
 ]  # fmt: skip
 
 _IMAGE = {"sample": ("vmcnt",), "bvh": ("vmcnt",)}
@@ -51,6 +52,7 @@ MOST: dict[str, dict[str, int]] = {
 s_wait_alu: instructions whose results are not written, and accesses that have not read their vector registers."""
 DEPENDENCY = ("va_vdst", "vm_vsrc")
 """Those counters of s_wait_alu that are followed; the field with the value above waits for nothing."""
+_FIELDS = {field for field, *_ in DEPENDENCIES}
 _MAIN = ""  # the sequence of what has no other one
 _SEQUENCES: dict[str, dict[str, str | None]] = {
     "gfx9": {"scalar": None, "flat load": None, "flat store": None, "message": "message", "gds": "gds"},
@@ -92,8 +94,8 @@ def waits_of(name: str, simm: int, generation: str) -> dict[str, int]:
     """
     most = MOST[generation]
     if name == "s_wait_alu":
-        fields = {field: simm >> low & (1 << width) - 1 for field, low, width in DEPENDENCIES}
-        return {field: fields[field] for field in DEPENDENCY if field in most and fields[field] < most[field]}
+        fields = _dependencies(simm)
+        return {field: fields[field] for field in DEPENDENCY if field in fields}
     if name == "s_waitcnt":
         waits = counters(simm, _FAMILY[generation])
         return {counter: number for counter, number in waits.items() if number < most[counter]}
@@ -127,12 +129,32 @@ def waits_of_statement(statement: Statement, generation: str) -> dict[str, int]:
         if named:
             return {counter.lower(): _number(number) for counter, number in named}
     if name == "s_wait_alu":
-        waited = dict(_DEPENDED.findall(" ".join([*statement.operands, *statement.modifiers]).lower()))
-        if waited:
-            return {field: _number(waited[field]) for field in DEPENDENCY if field in waited}
+        return {field: count for field, count in (dependencies_waited(statement) or {}).items() if field in DEPENDENCY}
     if name == "s_wait_idle":
         return waits_of(name, 0, generation)
     return waits_of(name, _number(statement.operands[-1]), generation) if statement.operands else {}
+
+
+def dependencies_waited(statement: Statement) -> dict[str, int] | None:
+    """The fields of s_wait_alu or s_waitcnt_depctr that wait for something, with their numbers; None of others.
+
+    >>> from mmacalc.asm.reader import read_line
+    >>> dependencies_waited(read_line("s_waitcnt_depctr depctr_sa_sdst(0)"))
+    {'sa_sdst': 0}
+    >>> dependencies_waited(read_line("s_wait_alu 0xfffd")), dependencies_waited(read_line("s_nop 0"))
+    ({'va_vcc': 0}, None)
+    """
+    if statement.mnemonic not in ("s_wait_alu", "s_waitcnt_depctr"):
+        return None
+    named = _DEPENDED.findall(" ".join([*statement.operands, *statement.modifiers]).lower())
+    if named:
+        return {field: _number(number) for field, number in named}
+    return _dependencies(_number(statement.operands[-1])) if statement.operands else {}
+
+
+def _dependencies(simm: int) -> dict[str, int]:
+    fields = {field: (simm >> low & (1 << width) - 1, (1 << width) - 1) for field, low, width in DEPENDENCIES}
+    return {field: number for field, (number, most) in fields.items() if number < most}
 
 
 def _number(text: str) -> int:
@@ -149,12 +171,15 @@ def wait_text(waits: dict[str, int], generation: str) -> tuple[str, ...]:
     (('s_waitcnt vmcnt(3) lgkmcnt(0)',), ('s_wait_kmcnt 0x0',))
     >>> wait_text({"va_vdst": 1}, "gfx12")
     ('s_wait_alu depctr_va_vdst(1)',)
+    >>> wait_text({"sa_sdst": 0}, "gfx11")
+    ('s_waitcnt_depctr depctr_sa_sdst(0)',)
     """
+    fields = [f"depctr_{counter}({number})" for counter, number in waits.items() if counter in _FIELDS]
+    waits = {counter: number for counter, number in waits.items() if counter not in _FIELDS}
+    results = (f"{'s_wait_alu' if generation == 'gfx12' else 's_waitcnt_depctr'} {' '.join(fields)}",) if fields else ()
     if generation == "gfx12":
-        results = [f"depctr_{counter}({number})" for counter, number in waits.items() if counter in DEPENDENCY]
-        others = [f"s_wait_{counter} {number:#x}" for counter, number in waits.items() if counter not in DEPENDENCY]
-        return (*others, *([f"s_wait_alu {' '.join(results)}"] if results else []))
+        return (*[f"s_wait_{counter} {number:#x}" for counter, number in waits.items()], *results)
     named = {name for name, *_ in counter_fields(_FAMILY[generation])}
     own = [f"{counter}({number})" for counter, number in waits.items() if counter in named]
     others = [f"s_waitcnt_{name} null, {number:#x}" for name, number in waits.items() if name not in named]
-    return (*([f"s_waitcnt {' '.join(own)}"] if own else []), *others)
+    return (*([f"s_waitcnt {' '.join(own)}"] if own else []), *others, *results)

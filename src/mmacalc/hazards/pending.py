@@ -148,7 +148,9 @@ class Repair(TupleRecord):
 
 
 def repair_of(violation: Violation) -> Repair:
-    """What repairs a violation."""
+    """What repairs a violation; nothing where the wait is disputed."""
+    if violation.expiry.disputed:
+        return Repair()
     instruction = violation.expiry.instruction
     return Repair(0, frozenset({instruction})) if instruction else Repair(violation.missing)
 
@@ -502,9 +504,10 @@ class _Walk:
         return states + self._ages.age(self._number, hazard)
 
     def _worst(self, step: _Step, met: int, states: int, repair: bool) -> list[Violation]:
-        """The worst violation of those that the same instruction repairs, for each such instruction ("" for nops)."""
+        """The worst violation of those that the same instruction repairs, for each such instruction ("" for nops), and
+        of those that are disputed."""
         pending = self._pending
-        worst: dict[str, tuple[int, int, int]] = {}
+        worst: dict[tuple[str, str], tuple[int, int, int]] = {}
         for hazard in bits_of(met):
             elapsed = self._since(hazard, states)
             if elapsed >= pending.limits[hazard]:
@@ -513,9 +516,9 @@ class _Walk:
             needed = pending._needed(hazard, step)
             missing = needed - elapsed
             if needed and missing >= self._least:
-                instruction = pending._expiries[hazard].instruction
-                found = missing, -elapsed, -hazard
-                worst[instruction] = max(worst.get(instruction, found), found)
+                expiry = pending._expiries[hazard]
+                found, key = (missing, -elapsed, -hazard), (expiry.instruction, expiry.disputed)
+                worst[key] = max(worst.get(key, found), found)
         return [
             Violation(
                 -1 if repair else self._first(-hazard),

@@ -162,10 +162,10 @@ def specific_kind(use: RegisterUse) -> str:
     for kind in ("DGEMM", "SGEMM", "XDL", "DOT"):
         if kind in use.kinds:
             return kind
-    named = use.kinds & {"ACC_READ", "ACC_WRITE", "FMA64", "MEM", "EXP", "PERMLANE_SWAP", "LDS_DIRECT", "PART",
-                         "SETREG", "GETREG", "RFE", "M0_WRITE", "M0_READ", "SETVSKIP", "VCCZ_SOURCE", "EXECZ_SOURCE",
-                         "EXEC_SOURCE"}  # fmt: skip
-    return use.name if named else min(use.kinds, default=use.name)
+    named = use.kinds & {"ACC_READ", "ACC_WRITE", "FMA64", "MEM", "EXP", "PERMLANE", "PERMLANE_SWAP", "LDS_DIRECT",
+                         "PART", "SETREG", "GETREG", "RFE", "M0_WRITE", "M0_READ", "SETVSKIP", "VCCZ_SOURCE",
+                         "EXECZ_SOURCE", "EXEC_SOURCE"}  # fmt: skip
+    return use.name if named else min(use.kinds - {"DUAL", "WORK"}, default=use.name)
 
 
 class _Source:
@@ -234,7 +234,7 @@ class HazardRecognizer:
     def __init__(self, name: str) -> None:
         llvm, guide, self.unit = RULES[name]
         self.forwarding = FORWARDING.get(name)
-        self.sources = [_Source(TABLES[table]) for table in (llvm, guide, FURTHER.get(name)) if table]
+        self.sources = [_Source(TABLES[table]) for table in (llvm, guide, *FURTHER.get(name, ())) if table]
         numbers = (row.states for source in self.sources for row in source.rows)
         self._rows: dict[tuple[object, ...], tuple[tuple[int, Test, frozenset[str], Expiry], ...]] = {}
         self._reaches: dict[tuple[object, ...], tuple[Reach, ...]] = {}
@@ -464,6 +464,10 @@ def _write_data(first: RegisterUse, second: RegisterUse) -> RegisterRange | None
     return _overlapping(second.writes, first.roles("data"))
 
 
+def _write_data_at_offset(first: RegisterUse, second: RegisterUse) -> RegisterRange | None:
+    return _overlapping(second.writes, first.roles("data at an offset"))
+
+
 def _write_read(first: RegisterUse, second: RegisterUse) -> RegisterRange | None:
     return _overlapping(second.writes, (registers for _, registers in first.reads))
 
@@ -483,7 +487,7 @@ def _exec(first: RegisterUse, _: RegisterUse) -> RegisterRange | None:
 
 
 _D, _S = ("writes",), ("scalars",)
-_ALL_READS = ("A", "B", "C", "index", "scale", "data", "other")
+_ALL_READS = ("A", "B", "C", "index", "scale", "data", "data at an offset", "other")
 DEPENDENCIES = {
     name: Dependency(*row)
     for name, row in {
@@ -513,6 +517,10 @@ DEPENDENCIES = {
         "VCC": (_scalar("vcc"), _S, "writes VCC, then {second} reads it"),
         "write data": (
             _write_data, ("data",), "stores more than two registers, then {second} writes {r} of them",
+        ),
+        "write data at an offset": (
+            _write_data_at_offset, ("data at an offset",),
+            "stores more than two registers to a buffer at an SGPR's offset, then {second} writes {r} of them",
         ),
         "part read": (_read, _D, "writes a part of {d}, then {second} reads {r}"),
         "part write": (_write, _D, "writes a part of {d}, then {second} writes {r}"),

@@ -123,7 +123,7 @@ class RegisterUse(TupleRecord):
     kinds: the classes that rules name; passes: how long a matrix instruction takes, in the unit that the rules of
     its architecture count (passes of 4 cycles; on gfx1250, 8 or 16), else 0. name: the mnemonic, without suffix.
     writes: spans; reads: (role, span) pairs, role one of A, B, C, index, scale, data
-    (more than 64 bits that are stored), other. execs: writes EXEC.
+    (more than 64 bits that are stored; "data at an offset" to a buffer at an SGPR's offset), other. execs: writes EXEC.
     valu: issues as a VALU instruction. states: the wait states that it provides: 1; for s_nop N, N + 1; for other words
     (macros), 0. scalars_written, scalars_read: SGPRs (VCC and M0 by their numbers) of a vector instruction, role one of
     lane (the lane select of v_readlane and v_writelane), vcc (of v_div_fmas), vccz (as data), M0 (where it must have
@@ -311,7 +311,7 @@ def _dual(statement: Statement, entry: Entry) -> RegisterUse:
 
 def _both(halves: list[RegisterUse]) -> RegisterUse:
     return halves[0]._replace(
-        kinds=frozenset().union(*(half.kinds for half in halves)),
+        kinds=frozenset({"DUAL"}).union(*(half.kinds for half in halves)),
         writes=tuple(written for half in halves for written in half.writes),
         reads=tuple(read for half in halves for read in half.reads),
     )
@@ -361,6 +361,8 @@ def _vector(
     kinds = _kinds(name, entry.architecture.name)
     if given.dpp:
         kinds |= {"DPP"}
+    if not entry.architecture.family.blocks and "VALU" in kinds and name != "v_nop":
+        kinds |= {"WORK"}
     if "LDS_DIRECT" in kinds and given.unwaited:
         kinds |= {"WAIT_VDST", f"WAIT_VDST_{given.unwaited}"}
     if "lds_direct" in given.sources or _reads_m0(one, form, given.gds):
@@ -371,11 +373,11 @@ def _vector(
         if one is not None and form is not None and _keeps_part(one, form, given):
             kinds |= {"PART"}
     roles = ("C", "A", "B", "C") if "DOT" in kinds else ()  # the accumulator of three operands is the destination
-    stored = _stored(name, one, form, operands)
+    stored, data = _stored(name, one, form, operands)
     reads: list[tuple[str, RegisterRange]] = []
     for number, (access, spans, _) in enumerate(operands):
         late = number == stored and sum(span.count for span in spans) > WORDS
-        role = "data" if late else roles[number] if number < len(roles) else "other"
+        role = data if late else roles[number] if number < len(roles) else "other"
         reads += [(role, span) for span in spans if "r" in access]
     writes = tuple(span for access, spans, _ in operands if "w" in access for span in spans)
     execs = form is not None and "exec" in form.writes
@@ -418,17 +420,18 @@ WORDS = 2
 """Registers of data that a store has read when it is issued: more are read later (CDNA3 ISA guide, section 4.5)."""
 
 
-def _stored(name: str, one: Operation | None, form: Form | None, operands: Sequence[Accessed]) -> int:
-    """Which operand is the data of a store that reads what is beyond two registers late: those of flat and global
-    instructions, and of buffers without an SGPR as offset (LLVM 22.1.8, createsVALUHazard); -1 if none is."""
+def _stored(name: str, one: Operation | None, form: Form | None, operands: Sequence[Accessed]) -> tuple[int, str]:
+    """Which operand is the data of a store that reads what is beyond two registers late (-1 if none is), and its role:
+    "data" of flat and global instructions, and of buffers without an SGPR as offset (LLVM 22.1.8, createsVALUHazard);
+    "data at an offset" with one."""
     if form is None or one is None:
         fields = ["VDATA", "VADDR", "SRSRC", "SOFFSET"] if name.startswith("tbuffer_store") else []
     else:
         fields = [use.field for use in form.operands] if "store" in one.flags and one.unit in ("flat", "mubuf") else []
     offset = fields.index("SOFFSET") if "SOFFSET" in fields else len(operands)
-    if any(span.first < EXEC for _, _, scalars in operands[offset : offset + 1] for span in scalars):
-        return -1
-    return next((at for at, field in enumerate(fields) if field in ("DATA", "VDATA")), -1)
+    scalar = any(span.first < EXEC for _, _, scalars in operands[offset : offset + 1] for span in scalars)
+    stored = next((at for at, field in enumerate(fields) if field in ("DATA", "VDATA")), -1)
+    return stored, "data at an offset" if scalar else "data"
 
 
 def _reads_m0(one: Operation | None, form: Form | None, gds: bool) -> bool:
@@ -668,7 +671,10 @@ def _kinds(name: str, arch: str) -> frozenset[str]:
         return frozenset({"MEM"} if one.unit == "ds" else {"MEM", "VMEM"})
     if "valu" not in one.flags:
         return frozenset()
-    return frozenset({"VALU", *(kind for flag in one.flags for kind in FLAG_KINDS.get(flag, "").split())})
+    named = {kind for flag in one.flags for kind in FLAG_KINDS.get(flag, "").split()}
+    if name.startswith("v_permlane") and "PERMLANE_SWAP" not in named:  # as LLVM, isPermlane
+        named.add("PERMLANE")
+    return frozenset({"VALU", *named})
 
 
 _SCALAR = ("s", "S", "p", "q", "d")  # kinds of operands that are never vector registers (`mmacalc.asm.operand_codes`)

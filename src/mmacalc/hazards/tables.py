@@ -18,7 +18,8 @@ SETREG, GETREG, RFE (s_setreg, s_getreg, s_rfe_b64); M0_WRITE (a scalar instruct
 reads it when it is issued: messages, loads to LDS, s_movrels ...); PART (a VALU whose result is moved within its
 register: the upper half by OP_SEL, a byte or word of SDWA); TO_LDS (a load to LDS by a buffer or global instruction);
 VSKIP (s_setreg of MODE.VSKIP), SETVSKIP (s_setvskip); VCCZ_SOURCE, EXECZ_SOURCE, EXEC_SOURCE (a VALU that reads one of
-them as data).
+them as data); PERMLANE (v_permlane16_b32 and its like, not the swaps); WORK (on gfx11 and gfx12 a VALU that is no
+v_nop); DUAL (a pair, VOPD).
 
 LLVM's numbers are those of LLVM 22.1.8, confirmed by letting llc insert the nops (tests/test_waits_llvm.py).
 Those of LLVM 24.0.0git are what the code generator in the wheel of Triton 3.9.0 inserts (hazards_24.tsv.gz).
@@ -50,13 +51,15 @@ class Expiry(TupleRecord):
 
     first, second: kinds of instruction; the first of `first` ends it, and so does the second of `second`.
     instruction: what to put before the second instruction where nothing ends the hazard; "" for wait states.
-    words: what ends it, in words.
+    words: what ends it, in words. disputed: who leaves the wait out, "" if nobody is known to: then it is noted, no
+    finding.
     """
 
     first: str = ""
     second: str = ""
     instruction: str = ""
     words: str = ""
+    disputed: str = ""
 
 
 NEVER = Expiry()
@@ -97,6 +100,11 @@ _TRANS = "fixVALUTransCoexecutionHazards"
 _PERMLANE, _DPP = "checkPermlaneHazards", "checkDPPHazards"
 _VDEC = "checkVALUHazards, hasVDecCoExecHazard"
 _PART, _STORED = "checkVALUHazards, hasDstSelForwardingHazard", "checkVALUHazards, has12DWordStoreHazard"
+_M0 = "checkReadM0Hazards"
+# The CDNA3 guide's Table 11 has it for scratch and global loads with LDS = 1 and for buffer_store_LDS_dword. AITER
+# e404860, whose objects run on MI300X and MI355X, has thousands of buffer_load ... lds and some global_load_lds right
+# behind a write of M0; another kernel for MI355X is said to have raced without the nop.
+_TO_LDS = Expiry(disputed="AMD's AITER kernels for gfx942 and gfx950 have none there")
 _LDST, _COEXEC, _WMMA = "checkMAILdStHazards", "checkWMMACoexecutionHazards", "fixWMMAHazards"
 
 # Hazards without a matrix instruction, of all generations before gfx10.
@@ -111,13 +119,15 @@ _LLVM_SCALAR = (
     ("MEM", "VALU MFMA", "write data", 1, _STORED),
     ("SETREG", "GETREG SETREG", "hwreg", 2, "checkGetRegHazards, checkSetRegHazards"),
     ("SETREG", "RFE", "hwreg", 1, "checkRFEHazards"),
-    ("M0_WRITE", "M0_READ", "M0", 1, "checkReadM0Hazards"),
+    ("M0_WRITE", "M0_READ-TO_LDS", "M0", 1, _M0),
 )
+_M0_TO_LDS = ("M0_WRITE", "TO_LDS", "M0", 1, _M0)
 
 # --- gfx908: accumulators are in AccVGPRs, which only MFMA and v_accvgpr_* touch. Lengths 2, 8, 16 ---
 
 _LLVM_GFX908 = (
     *_LLVM_SCALAR,
+    _M0_TO_LDS,
     ("MFMA", "MFMA", "C exact", 0, _908),
     ("MFMA", "MFMA", "C overlap", 2, _908),
     ("MFMA", "MFMA", "A/B", 4, _908),
@@ -152,6 +162,7 @@ _LLVM_SCALAR_GFX940 = (
     *_LLVM_SCALAR,
     ("TRANS", "VALU-TRANS TO_LDS", "read", 1, "checkVALUHazards, hasTransForwardingHazard"),
     ("VALU", "VALU", "scalar read", 2, _VDEC),
+    (*_M0_TO_LDS, "", _TO_LDS),
     ("VALU", "READ_LANE", "read", 1, _VDEC),
     ("VALU", "LANE", "EXEC", 4, _VDEC),
     ("MEM", "VALU MFMA", "write data", 2, _STORED),
@@ -164,6 +175,7 @@ _LLVM_SCALAR_GFX940 = (
 _LLVM_GFX90A = (
     *_LLVM_VALU,
     *_LLVM_SCALAR,
+    _M0_TO_LDS,
     ("XDL SGEMM", "MFMA", "C exact", 0, _90A),
     ("XDL SGEMM", "XDL SGEMM", "C overlap", (2, 8, 16), _90A),
     ("XDL SGEMM", "DGEMM", "C overlap", (3, 9, 17), _90A),
@@ -331,7 +343,15 @@ def _lds_direct(kinds: str, instruction: str) -> tuple[Row, ...]:
     )
 
 
+# A permlane reads its lanes by the EXEC of before a v_cmpx, until another VALU instruction than v_nop has run: 15
+# v_nops are taken to be enough, of which LLVM says nothing.
+_PERMLANES = (
+    "VALU", "PERMLANE", "EXEC", 15, "fixVcmpxPermlaneHazards", "",
+    Expiry("WORK", "", "v_mov_b32_e32 v0, v0", "any VALU instruction but v_nop"),
+)  # fmt: skip
+
 _LLVM_GFX1150: tuple[Row, ...] = (
+    _PERMLANES,
     ("WMMA", "WMMA", "A/B", 1, _WMMA),
     ("WMMA", "WMMA", "C", 0, _WMMA),
     *_lds_direct("VALU WMMA", _WAIT),
@@ -348,17 +368,20 @@ _LLVM_GFX11: tuple[Row, ...] = (
 )
 
 _LLVM_GFX12: tuple[Row, ...] = (
+    _PERMLANES,
     ("WMMA SWMMAC", "WMMA SWMMAC", "A/B/index", 1, _WMMA),
     ("WMMA SWMMAC", "WMMA SWMMAC", "C", 0, _WMMA),
     *_lds_direct("VALU WMMA SWMMAC", "s_wait_alu depctr_va_vdst(0)"),
 )
 
 # Lengths 8 and 16: LLVM's latency of the WMMA.
-_LLVM_GFX1250 = (
+_LLVM_GFX1250: tuple[Row, ...] = (
+    _PERMLANES,
     ("WMMA SWMMAC WMMA_F32", "WMMA SWMMAC WMMA_F32", "C", 0, _WMMA),
     ("WMMA SWMMAC WMMA_F32", "WMMA SWMMAC WMMA_F32", "A/B/index", 1, _WMMA),
-    ("TRANS", "WMMA SWMMAC WMMA_F32", "read", 1, _TRANS),
-    ("TRANS", "WMMA SWMMAC WMMA_F32", "write read", 1, _TRANS),
+    ("TRANS", "WMMA SWMMAC WMMA_F32 VALU-TRANS", "read", 1, _TRANS),
+    # Of a pair (VOPD) LLVM does not look at what it writes.
+    ("TRANS", "WMMA SWMMAC WMMA_F32 VALU-TRANS-DUAL", "write read", 1, _TRANS),
     ("WMMA", "WMMA SWMMAC", "A/B/index", (5, 9), _COEXEC),
     ("SWMMAC", "WMMA SWMMAC", "A/B/index", (3, 5), _COEXEC),
     ("WMMA", "VALU-TRANS", "read", (4, 8), _COEXEC),
@@ -386,11 +409,12 @@ _REPORTS_GFX1250 = (
 
 # gfx1251, which LLVM 22.1.8 treats as gfx1250: instructions of 16 and of 32 cycles (pull request 203145).
 _EVERY_WMMA = "WMMA SWMMAC WMMA_F32 WMMA_F64"
-_LATER_GFX1251 = (
+_LATER_GFX1251: tuple[Row, ...] = (
+    _PERMLANES,
     (_EVERY_WMMA, _EVERY_WMMA, "C", 0, _WMMA),
     (_EVERY_WMMA, _EVERY_WMMA, "A/B/index", 1, _WMMA),
-    ("TRANS", _EVERY_WMMA, "read", 1, _TRANS),
-    ("TRANS", _EVERY_WMMA, "write read", 1, _TRANS),
+    ("TRANS", f"{_EVERY_WMMA} VALU-TRANS", "read", 1, _TRANS),
+    ("TRANS", f"{_EVERY_WMMA} VALU-TRANS-DUAL", "write read", 1, _TRANS),
     ("WMMA SWMMAC", "WMMA SWMMAC", "A/B/index", 9, _COEXEC),
     ("WMMA SWMMAC", "VALU", "read", 8, _COEXEC),
     ("WMMA SWMMAC", "VALU", "write", 8, _COEXEC),
@@ -405,6 +429,9 @@ _REPORTS_GFX1251 = (
     ("WMMA_32", "VALU", "write C, not D", 16, _C_READ_LATE),
 )
 
+# gfx942 and gfx950: a buffer's data are read late behind an SGPR as offset, too; LLVM 22.1.8 inserts nothing there.
+_REPORTS_GFX940 = (("MEM", "VALU MFMA", "write data at an offset", 1, "pull request 197267, measured on gfx950"),)
+
 _CONFIRMED = "two sources agree"  # the rows, and LLVM's own answers to generated pairs
 
 TABLES = {
@@ -417,6 +444,7 @@ TABLES = {
     "gfx12": HazardTable(LLVM, (8, 16), _LLVM_GFX12, _CONFIRMED),
     "gfx1250": HazardTable(LLVM, (8, 16), _LLVM_GFX1250, _CONFIRMED),
     "gfx1250 reports": HazardTable(REPORTS, (8, 16), _REPORTS_GFX1250, "one source", partial=True),
+    "gfx940 reports": HazardTable(REPORTS, (), _REPORTS_GFX940, "one source", partial=True),
     "gfx1251 later": HazardTable(LATER, (), _LATER_GFX1251, "one source"),
     "gfx1251 reports": HazardTable(REPORTS, (), _REPORTS_GFX1251, "one source", partial=True),
     "CDNA3 guide": HazardTable("CDNA3 ISA guide, dependency table", (2, 4, 8, 16), _GUIDE_CDNA3, "unconfirmed", True),
@@ -446,8 +474,9 @@ RULES: dict[str, tuple[str, str | None, str]] = {
     "gfx1251": ("gfx1250", "gfx1251 later", "v_nop"),
 }
 
-# The same names -> a partial table: what the others lack, by reports or by an ISA guide.
-FURTHER = {
-    "gfx1250": "gfx1250 reports", "gfx1251": "gfx1251 reports", "gfx908": "Table 11, GFX9", "gfx90a": "Table 11, GFX9",
-    "gfx942": "Table 11 of CDNA3", "gfx950": "Table 11 of CDNA4",
+# The same names -> partial tables: what the others lack, by reports or by an ISA guide.
+FURTHER: dict[str, tuple[str, ...]] = {
+    "gfx1250": ("gfx1250 reports",), "gfx1251": ("gfx1251 reports",), "gfx908": ("Table 11, GFX9",),
+    "gfx90a": ("Table 11, GFX9",), "gfx942": ("Table 11 of CDNA3", "gfx940 reports"),
+    "gfx950": ("Table 11 of CDNA4", "gfx940 reports"),
 }  # fmt: skip

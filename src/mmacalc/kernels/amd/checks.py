@@ -16,8 +16,6 @@ from ...base.errors import plural
 from ...base.records import Cache, TupleRecord
 from ...emulator.core import address as core_address
 from ...hazards.lint import SCHED_MODE
-from ...hazards.recognizer import recognizer_for
-from ...hazards.register_use import entry_of
 from ..device.findings import KernelFinding, Stop, lanes_text
 from ..device.memory import octets_of
 from ..device.races import UNFETCHED, UNWAITED
@@ -537,8 +535,8 @@ class Unread:
 
 
 def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
-    """Enter the places where executed instructions come too early after others: matrix instructions, and before gfx10
-    also those that write what DPP, lanes and addresses are read from.
+    """Enter the places where executed instructions come too early after others, by the rules of `lint`; where AMD's own
+    kernels leave a wait out, a note.
 
     Where that is not looked at, a note says so: kernels with VGPRs above 255, whose instructions do not name them;
     what the rules cannot read; gfx1250's mode of expert scheduling, in which LLVM leaves out the wait states between a
@@ -546,9 +544,6 @@ def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
     """
     executed = {address: step.executed for address, step in program.steps.items() if step.executed}
     matrix = [program.instructions[at] for at in executed if program.steps[at].matrix is not None]
-    entry = entry_of(kernel.target)
-    if not matrix and recognizer_for(entry.architecture, kernel.target).unit != "s_nop":
-        return
     why = ""
     listed = program.of_kernel(kernel)
     expert = [one for one in listed if one.address in executed and _is_expert(one)]
@@ -561,33 +556,38 @@ def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
         for place in found:
             second, first = listed[place.second], listed[place.first]
             if {first.address, second.address} <= executed.keys():
+                disputed = place.wait.expiry.disputed
                 message = f"{place.missing} wait states missing: {place.wait.rule}"
-                tally.add(entry_at(tally, "wait states", second, message, executed[second.address], first))
-    if why:
+                message += f"; {disputed}" if disputed else ""
+                entry = entry_at(tally, "wait states", second, message, executed[second.address], first)
+                (tally.note if disputed else tally.add)(entry)
+    if why and (matrix or kernel.target.startswith("gfx9")):
         first = (expert or matrix or listed)[0]
         message = f"wait states around matrix instructions are not checked: {why}"
         tally.note(entry_at(tally, "not checked", first, message, executed[first.address]))
 
 
 def check_result_waits(kernel: Kernel, program: Program, tally: Tally) -> None:
-    """Enter the places where executed instructions lack s_wait_alu, in the mode of expert scheduling.
+    """Enter the places where executed instructions lack s_wait_alu: for SGPRs on gfx11 and gfx12, for vector registers
+    in the mode of expert scheduling.
 
-    Where that is not looked at, a note says so: kernels with VGPRs above 255, whose instructions do not name them, or
-    too many paths.
+    Where that mode's is not looked at, a note says so: kernels with VGPRs above 255, whose instructions do not name
+    them, or too many paths.
     """
     executed = {address: step.executed for address, step in program.steps.items() if step.executed}
     listed = program.of_kernel(kernel)
+    found = program.missing_scalar_waits(kernel)
     expert = next((one for one in listed if one.address in executed and _is_expert(one)), None)
-    if expert is None:
-        return
-    unnamed = any(one.name == "s_set_vgpr_msb" for one in listed)
-    found = None if unnamed else program.missing_result_waits(kernel)
-    if found is None:
-        why = "the kernel has vector registers above v255, which its instructions do not name" if unnamed \
-            else "too many paths lead through the kernel"  # fmt: skip
-        message = f"s_wait_alu is not checked: {why}"
-        tally.note(entry_at(tally, "not checked", expert, message, executed[expert.address]))
-    for place in found or ():
+    if expert is not None:
+        unnamed = any(one.name == "s_set_vgpr_msb" for one in listed)
+        more = None if unnamed else program.missing_result_waits(kernel)
+        if more is None:
+            why = "the kernel has vector registers above v255, which its instructions do not name" if unnamed \
+                else "too many paths lead through the kernel"  # fmt: skip
+            message = f"s_wait_alu is not checked: {why}"
+            tally.note(entry_at(tally, "not checked", expert, message, executed[expert.address]))
+        found = [*found, *(more or ())]
+    for place in found:
         second, first = listed[place.at], listed[place.access]
         if {first.address, second.address} <= executed.keys():
             tally.add(entry_at(tally, "wait", second, place.message, executed[second.address], first))

@@ -14,6 +14,7 @@ from ...base.records import Cache
 from ...hazards.lint import missing_states
 from ...hazards.memory_waits import TooManyPaths, missing_result_waits
 from ...hazards.pending import decoded_blocks
+from ...hazards.scalar_results import missing_scalar_waits
 from ..device.shared import Labels
 from .arithmetic import arithmetic, dot, dual, lower_lanes, mixed, packed_arithmetic
 from .control import ENDS_BLOCK, NOTHING, control_step, counts_waited
@@ -515,6 +516,15 @@ class Program:
                 return None
 
         return self.remembered("missing result waits", kernel.address, make)
+
+    def missing_scalar_waits(self, kernel: Kernel) -> list[MemoryWait]:
+        """Where the instructions of a kernel read an SGPR before s_wait_alu or s_waitcnt_depctr waits for it."""
+
+        def make() -> list[MemoryWait]:
+            listed = list(self.of_kernel(kernel))
+            return missing_scalar_waits([self.text(one) for one in listed], decoded_blocks(listed), kernel.target)
+
+        return self.remembered("missing scalar waits", kernel.address, make)
 
     def registers(self) -> tuple[int, int]:
         """How many vector registers and accumulators the instructions name."""
