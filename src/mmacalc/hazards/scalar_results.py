@@ -114,24 +114,27 @@ def _effect(statement: Statement, tables: str) -> _Effect | None:
         return _Effect("", waited=frozenset(field for field, number in waited.items() if number == 0))
     if name == "ds_nop":
         return _Effect("nop")
-    one, form = operation_of(name, tables), form_of(statement, tables)
+    one = operation_of(name, tables)
     unit = "" if one is None else one.unit
     if unit in ("smem", "mubuf") or name.startswith(("image_", "tbuffer_")):
         return _Effect("memory")
     if unit not in ("valu", "salu"):
         return None
-    operands = list(zip(accesses(statement, tables), map(_scalars, statement.operands)))
-    if statement.second is not None:
-        operands += zip(accesses(statement.second, tables), map(_scalars, statement.second.operands))
-    implied = {} if form is None else {"r": form.reads, "w": form.writes}
-    reads, writes = (
-        tuple(span for access, spans in operands if letter in access for span in spans)
-        + tuple(span for text in implied.get(letter, ()) for span in _scalars(text))
-        for letter in "rw"
-    )
+    halves = [half for half in (statement._replace(second=None), statement.second) if half is not None]
+    reads, writes = (tuple(span for half in halves for span in _accessed(half, letter, tables)) for letter in "rw")
     flags = flags_of(name)
     masks = reads[-1:] if "lane_mask" in flags or "div_fmas" in flags else ()
     return _Effect(unit, reads, masks, writes) if reads or writes else None
+
+
+def _accessed(statement: Statement, letter: str, tables: str) -> Iterator[RegisterRange]:
+    """The SGPRs that an instruction, or half of a pair, reads ("r") or writes ("w")."""
+    for access, operand in zip(accesses(statement, tables), statement.operands):
+        if letter in access:
+            yield from _scalars(operand)
+    form = form_of(statement, tables)
+    for name in () if form is None else form.reads if letter == "r" else form.writes:
+        yield from _scalars(name)
 
 
 def _scalars(operand: str) -> Spans:

@@ -51,8 +51,7 @@ class Expiry(TupleRecord):
 
     first, second: kinds of instruction; the first of `first` ends it, and so does the second of `second`.
     instruction: what to put before the second instruction where nothing ends the hazard; "" for wait states.
-    words: what ends it, in words. disputed: who leaves the wait out, "" if nobody is known to: then it is noted, no
-    finding.
+    words: what ends it, in words. disputed: who leaves the wait out; then it is noted, no finding. "" of all others.
     """
 
     first: str = ""

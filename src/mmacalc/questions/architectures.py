@@ -170,7 +170,7 @@ def _waits(one: Architecture) -> Known:
     if not one.hazards:
         return Known("waits", "")
     llvm, guide, _ = RULES[one.hazards]
-    tables = [WAITS[name] for name in (llvm, guide, FURTHER.get(one.hazards)) if name]
+    tables = [WAITS[name] for name in (llvm, guide, *FURTHER.get(one.hazards, ())) if name]
     return Known("waits", _listed([table.source for table in tables]), _sorted(t.provenance for t in tables))
 
 
