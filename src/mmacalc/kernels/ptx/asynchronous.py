@@ -31,7 +31,20 @@ MOST = (1 << 20) - 1
 class Barrier:
     """An mbarrier object: expected and pending arrivals, bytes expected, phase, and what its arrivals make known."""
 
-    __slots__ = ("agent", "clocks", "done", "expected", "init", "pending", "phase", "place", "shown", "tx", "users")
+    __slots__ = (
+        "agent",
+        "arrived",
+        "clocks",
+        "done",
+        "expected",
+        "init",
+        "pending",
+        "phase",
+        "place",
+        "shown",
+        "tx",
+        "users",
+    )
     expected: int
     place: int
     tx: int
@@ -47,6 +60,7 @@ class Barrier:
         self.clocks: Array = np.zeros(agents, np.int32)
         self.done: dict[int, Array] = {}
         self.users: dict[int, tuple[int, Step]] = {}  # thread -> its clock and statement when it last used it
+        self.arrived: dict[int, tuple[int, int]] = {}  # thread -> phase of its last arrival, and how much it had heard
 
     def text(self, machine: Machine, phase: int) -> str:
         """What is missing for a phase that is waited for, in words."""
@@ -104,6 +118,7 @@ class _Flight:
 class Asynchronous:
     """The mbarriers and bulk copies of the resident CTAs."""
 
+    meetings: int
     next: int
 
     def __init__(self, machine: Machine) -> None:
@@ -116,6 +131,9 @@ class Asynchronous:
         self.asked: dict[int, tuple[int, int]] = {}  # thread -> place of the mbarrier and phase that it asked for last
         self.unshown: set[Step] = set()
         self.reducing: dict[int, Array] = {}  # number of a reduction in flight -> the granules
+        self.meetings = 0
+        self.met_at: Array = np.zeros(machine.count, np.int64)  # by thread: its last meeting with lanes of its warp
+        self.met_clock: Array = np.zeros(machine.count, np.int32)
         self.next = 1 << 30
 
     # --- mbarriers ---
@@ -181,11 +199,29 @@ class Asynchronous:
         clocks = np.array([found.users[user][0] for user in users.tolist()])
         wide = np.full(len(users), machine.team_of[thread]), np.full(len(users), machine.member_of[thread])
         late = users[~machine.order.ordered(*wide, machine.member_of[users], clocks)]
+        late = late[[not self._done_with(thread, user, found.users[user][0]) for user in late.tolist()]]
         if len(late):
             machine.launch.find(
                 "mbarrier", step, f"invalidates an mbarrier that thread {int(late[0]) % machine.block_size} may still "
                 "use: a barrier must come in between", np.array([thread]), found.users[int(late[0])][1],
             )  # fmt: skip
+
+    def met(self, threads: Threads) -> None:
+        """Lanes of warps execute a statement together: what each did before with an mbarrier it has executed."""
+        self.meetings += 1
+        self.met_at[threads.use] = self.meetings
+        self.met_clock[threads.use] = self.machine.order.clock[threads.team, threads.member]
+
+    def _done_with(self, thread: int, user: int, clock: int) -> bool:
+        """Whether a user of an mbarrier has then met lanes of its warp, one of which tells a thread of that. This
+        orders no memory, but the mbarrier is not accessed any more: cuda::pipeline's last thread relies on it."""
+        machine = self.machine
+        if clock > self.met_clock[user]:
+            return False
+        lanes = np.flatnonzero(self.met_at == self.met_at[user])
+        lanes = lanes[lanes // 32 == user // 32]
+        wide = np.full(len(lanes), machine.team_of[thread]), np.full(len(lanes), machine.member_of[thread])
+        return bool(machine.order.ordered(*wide, machine.member_of[lanes], self.met_clock[lanes]).any())
 
     def overwritten(self, step: Step, threads: Threads | Repeated, places: Array, size: int) -> None:
         """Threads write bytes of shared memory: not those of an mbarrier (9.7.13.15, mbarrier.inval)."""
@@ -235,6 +271,8 @@ class Asynchronous:
         machine, barrier = self.machine, self.barrier(step, number, place)
         if barrier is None:
             return np.zeros(len(number), np.uint64)
+        if isinstance(release, bool):
+            self._early(step, number, barrier)
         total = int(counts.sum())
         if total > barrier.pending and len(number) > 1:  # the phase ends among them
             each = [slice(lane, lane + 1) for lane in range(len(number))]
@@ -259,6 +297,26 @@ class Asynchronous:
             barrier.clocks[: len(clocks)] = np.maximum(barrier.clocks[: len(clocks)], clocks)
         self.settle(barrier)
         return states.astype(np.uint64)
+
+    def _early(self, step: Step, number: Array, barrier: Barrier) -> None:
+        """Threads of one team arrive in a phase that have arrived in the one before, and have heard of nobody since:
+        in another order both arrivals are of that phase. Who knows of all arrivals there made them alone."""
+        machine, order = self.machine, self.machine.order
+        team, member = int(machine.team_of[number[0]]), machine.member_of[number]
+        heard, made = order.heard[team, member].tolist(), barrier.done.get(barrier.phase - 1)
+        for thread, own, count in zip(number.tolist(), member.tolist(), heard):
+            if barrier.arrived.get(thread, (barrier.phase, -1)) >= (barrier.phase, -1) or made is None:
+                continue
+            agents = np.flatnonzero(made)
+            wide = np.full(len(agents), team), np.full(len(agents), own)
+            if barrier.arrived[thread][1] == count and not order.ordered(*wide, agents, made[agents]).all():
+                machine.launch.find(
+                    "mbarrier", step, f"arrives in phase {barrier.phase} of the mbarrier at "
+                    f"{machine.byte_of(barrier.place)}, and has waited for nothing since its arrival in phase "
+                    f"{barrier.phase - 1}: both may count in that phase, which ends too early then", np.array([thread]),
+                )  # fmt: skip
+                break
+        barrier.arrived.update(zip(number.tolist(), [(barrier.phase, count) for count in heard]))
 
     def settle(self, barrier: Barrier) -> None:
         if barrier.settle():

@@ -266,6 +266,8 @@ class Launch:
                     machine.tick = partial(tick, first)
                 try:
                     machine.run()
+                except Error as error:
+                    raise self._stopped(error) from None
                 except KeyboardInterrupt:
                     raise KeyboardInterrupt(f"interrupted after {machine.places()}") from None
                 machine.pool.finish()
@@ -275,6 +277,13 @@ class Launch:
                 self.executed += machine.executed
         self.memory.commit()
         return PtxReport(self)
+
+    def _stopped(self, error: Error) -> Error:
+        """What stops the kernel, with what was found before: that may be why."""
+        if not self.findings:
+            return error
+        first = next(iter(self.findings.values()))
+        return Error(f"{error}. Found wrong before that: {first.sentence.splitlines()[0]}", kind=error.kind)
 
     def take_over(self) -> int | None:
         """The first CTA of a cluster that has not been launched, which is now taken over; None if there is none."""
@@ -495,13 +504,11 @@ class Launch:
             if here.any():
                 bad |= here
                 came = machine.origin.get(index, came)
-        if bad.any() and step.operation is not None and not step.critical:
-            if followed_by_bits(step):
-                follow_bits(machine, step, threads, came)
-                return None
-            if step.statement.root == "selp":
-                bad &= self._chosen(machine, step, threads)
+        if bad.any() and not step.critical and followed_by_bits(step):
+            return follow_bits(machine, step, threads, came)
         later: Array | None = step.run(machine, threads)
+        if step.statement.root == "match":  # each lane learns what all others hold
+            bad |= np.isin(threads.number // WARP, threads.number[bad] // WARP)
         if later is not None:
             bad &= ~later
         if bad.any() and not step.critical:
@@ -513,21 +520,6 @@ class Launch:
                 else:
                     machine.origin.pop(index, None)
         return later
-
-    @staticmethod
-    def _chosen(machine: Machine, step: Step, threads: Threads) -> Array:
-        """Of selp: whether the source that is chosen is undefined."""
-        predicate = np.broadcast_to(step.sources[2](machine, threads), (len(threads),))
-        found = np.zeros(len(threads), bool)
-        from ...ptx.module import Register
-
-        for place, wanted in ((1, predicate), (2, ~predicate)):
-            operand = step.statement.operands[place]
-            if isinstance(operand, Register):
-                for index in step.reads & machine.undefined.keys():
-                    if machine.program.names[index] == operand.name.partition("@")[0]:
-                        found |= wanted & machine.undefined[index][threads.use].astype(bool)
-        return found
 
     def undefined_bytes(self, machine: Machine, step: Step, threads: Threads, places: Array, size: int) -> None:
         bad = ~machine.written[places[:, None] + np.arange(size)].all(axis=1)
@@ -622,7 +614,7 @@ class Launch:
         warp = int(threads.number[0]) // WARP
         lanes = np.setdiff1d(np.flatnonzero(machine.alive[warp * WARP : (warp + 1) * WARP]), threads.lane)
         places = [(number, machine.program.steps[at]) for at, number, _ in machine.asleep]
-        places += [(number, step) for _, number, _, _, step, _ in machine.waiting]
+        places += [(entry.number, entry.step) for entry in machine.barriers.waiting]
         return [
             f"{lanes_text(tuple(there.tolist()))} of the warp wait at line {step.line}: {step.text}"
             for number, step in places

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from ...base.errors import Error, plural
+from .barriers import WARP, CtaBarriers
 from .order import ENDED, Order, Shadow
 from .proxies import ProxyFences
 
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["RESERVED", "Machine", "Repeated", "Threads", "all_bits"]
+__all__ = ["RESERVED", "WARP", "WARPGROUP", "Machine", "Repeated", "Threads", "all_bits"]
 
-WARP = 32
+WARPGROUP = 128
 RESERVED = 1024
 """Bytes of shared memory that the system keeps, in front of a CTA's own (CUDA C++ Programming Guide, compute capability
 8.x and later)."""
@@ -145,6 +146,7 @@ class Machine:
         self.cta_of, inner = number // self.block_size, number % self.block_size
         self.lane_of = inner % WARP
         self.inner_of = inner
+        self.warpgroup_of: Array = self.cta_of * -(-self.block_size // WARPGROUP) + inner // WARPGROUP
         size = launch.cluster_size
         self.team_of, self.member_of = self.cta_of // size, number % (size * self.block_size)
         self.window: Array = self.cta_of % size << 24  # where each thread's own shared memory is in that of its cluster
@@ -176,9 +178,7 @@ class Machine:
         self.local_written: Array = np.zeros(self.local.shape, bool)
         # --- the loop ---
         self.groups: dict[int, list[Array]] = {0: [number]}
-        self.waiting: list[
-            tuple[int, Array, int, int, Step, bool]
-        ] = []  # next step, threads, barrier, count, step, arrive
+        self.barriers = CtaBarriers(self)
         self.asleep: list[tuple[int, Array, int]] = []
         self.polling: list[tuple[int, Array, Step]] = []  # threads at a loop that polls, which let others go first
         self.rounds = 0
@@ -229,7 +229,7 @@ class Machine:
             Error: threads touch memory outside all arrays, or execute more than the launch allows.
         """
         with np.errstate(all="ignore"):
-            while self.groups or self.asleep or self.waiting or self.polling:
+            while self.groups or self.asleep or self.barriers.waiting or self.polling:
                 if not self.groups and not self._wake():
                     self._deadlock()
                     return
@@ -243,7 +243,7 @@ class Machine:
         """What was executed, and where threads are, in words."""
         found = [(self.program.steps[at], sum(len(part) for part in parts)) for at, parts in self.groups.items()]
         found += [(self.program.steps[at], len(number)) for at, number, _ in self.asleep]
-        found += [(step, len(number)) for _, number, _, _, step, waits in self.waiting if waits]
+        found += [(entry.step, len(entry.number)) for entry in self.barriers.waiting if entry.waits]
         if not found:
             found = [(self.step, int(self.alive.sum()))]
         where = [f"{plural(count, 'thread')} at line {step.line} ({step.text})" for step, count in found[:4]]
@@ -367,7 +367,7 @@ class Machine:
         for index in step.watched:
             if index in products.hot:
                 product = products.hot[index]
-                mine = np.isin(threads.number // 128, product.groups[~product.done])
+                mine = np.isin(self.warpgroup_of[threads.number], product.groups[~product.done])
                 if mine.any() and not product.named:  # once: what is done with one register is done with all
                     product.named = True
                     self.launch.find(
@@ -380,12 +380,16 @@ class Machine:
                     )
         products.touched(step, threads)
 
+    def threads(self, number: Array) -> Threads:
+        """Threads by their numbers."""
+        return Threads(self, number)
+
     def impatient(self, step: Step) -> bool:
         """Whether a test that does not sleep has failed so often that others should go on first."""
         self.spins[step.index] = self.spins.get(step.index, 0) + 1
         return self.spins[step.index] > 64
 
-    # --- ends and barriers ---
+    # --- ends ---
 
     def finish(self, threads: Threads) -> None:
         """Threads have ended."""
@@ -396,106 +400,11 @@ class Machine:
         if self.remote.last:
             self.remote.ended(threads)
         self.events += 1
-        self.release()
-
-    def arrive(self, step: Step, threads: Threads, following: int, barrier: int, count: int, waits: bool) -> None:
-        """Threads come to a barrier of their CTA."""
-        if waits and self._all_meet(step, threads, following, count):
-            return
-        for cta in np.unique(threads.cta).tolist():
-            number = threads.number[threads.cta == cta]
-            self.waiting.append((following, number, barrier, count, step, waits))
-            if not waits:
-                self.enter(following, number)
-        self.release()
-
-    def _all_meet(self, step: Step, threads: Threads, following: int, count: int) -> bool:
-        """Whether all living threads of their CTAs come to a barrier where no other thread waits, as they mostly do:
-        then they go on, all CTAs at once."""
-        if self.waiting or step.meeting is not None or self.launch.cluster_size > 1:
-            return False
-        came = np.bincount(threads.cta, minlength=self.ctas)
-        here = np.flatnonzero(came)
-        if (came[here] != self.alive.reshape(self.ctas, -1)[here].sum(axis=1)).any():
-            return False
-        if count and (came[here] != count).any():
-            return False
-        self.order.meet(here)
-        self.events += 1
-        self.enter(following, threads.number)
-        return True
-
-    def release(self) -> None:
-        """Release the threads at each complete barrier."""
-        groups: dict[tuple[int, int], list[Any]] = {}
-        for entry in self.waiting:
-            groups.setdefault((int(self.cta_of[entry[1][0]]), entry[2]), []).append(entry)
-        kept: list[Any] = []
-        for (cta, barrier), entries in groups.items():
-            here = slice(cta * self.block_size, (cta + 1) * self.block_size)
-            wanted = entries[0][3] or int(self.alive[here].sum())
-            counts = {entry[3] for entry in entries}
-            if len(counts) > 1:
-                self.launch.find("barrier", entries[-1][4], "gives another number of threads than those who wait there",
-                                 entries[-1][1], other=entries[0][4])  # fmt: skip
-            if sum(len(entry[1]) for entry in entries) < wanted:
-                kept += entries
-                continue
-            self._meet(cta, barrier, entries, wanted)
-        self.waiting = kept
-
-    def _meet(self, cta: int, barrier: int, entries: list[Any], wanted: int) -> None:
-        self.events += 1
-        self._check_warps(entries)
-        waiting = np.concatenate([entry[1] for entry in entries if entry[5]] or [np.zeros(0, np.int64)])
-        arriving = np.concatenate([entry[1] for entry in entries if not entry[5]] or [np.zeros(0, np.int64)])
-        team = np.array([self.team_of[cta * self.block_size]])
-        whole = self.launch.cluster_size == 1 and len(waiting) == int(self.alive[
-            cta * self.block_size : (cta + 1) * self.block_size
-        ].sum())  # fmt: skip
-        if whole and not len(arriving):
-            self.order.meet(team)
-        elif len(waiting):
-            self.order.join(
-                team, self.member_of[waiting][None], self.member_of[arriving][None] if len(arriving) else None
-            )
-        for following, number, _, _, step, waits in entries:
-            if step.meeting is not None:
-                step.meeting(self, Threads(self, number), waiting)
-            if waits:
-                self.enter(following, number)
-
-    def _check_warps(self, entries: list[Any]) -> None:
-        """Whether the threads of each warp came to the same statement, where it is .aligned (PTX ISA 9.7.13.1)."""
-        steps = {entry[4].index: entry[4] for entry in entries}
-        for index, step in steps.items():
-            if step.statement.root != "bar" and "aligned" not in step.statement.modifiers:
-                continue
-            number = np.sort(np.concatenate([entry[1] for entry in entries if entry[4].index == index]))
-            warps = np.unique(number // WARP)
-            lanes = (warps[:, None] * WARP + np.arange(WARP)).reshape(-1)
-            lanes = lanes[(lanes < self.count) & (self.cta_of[lanes % self.count] == self.cta_of[number[0]])]
-            missing = lanes[self.alive[lanes] & ~np.isin(lanes, number)]
-            if len(missing):
-                mine = number[np.isin(number // WARP, missing // WARP)]
-                self.launch.find("barrier", step, "not all threads of the warp execute it; that is undefined", mine)
+        self.barriers.release()
 
     def _deadlock(self) -> None:
         """Every thread waits: say for what."""
-        for _, number, barrier, count, step, waits in self.waiting:
-            if waits:
-                cta = int(self.cta_of[number[0]])
-                here = slice(cta * self.block_size, (cta + 1) * self.block_size)
-                missing = np.setdiff1d(np.flatnonzero(self.alive[here]), self.inner_of[number])
-                where = self._where(missing + cta * self.block_size)
-                came = sum(len(one[1]) for one in self.waiting if one[2] == barrier and self.cta_of[one[1][0]] == cta)
-                wanted = f"{count or int(self.alive[here].sum())} threads, and {came} have come"
-                elsewhere = sorted({one[2] for one in self.waiting if self.cta_of[one[1][0]] == cta} - {barrier})
-                if elsewhere and not where:
-                    where = f"; threads have come to barrier {', '.join(map(str, elsewhere))} instead"
-                self.launch.find(
-                    "deadlock", step, f"is never released: barrier {barrier} wants {wanted}{where}", number
-                )
+        self.barriers.deadlock()
         for _, number, step in self.polling:
             self.launch.find("deadlock", step, "polls memory that no other thread will change", number)
         for at, number, _ in self.asleep:
@@ -504,9 +413,9 @@ class Machine:
                 "deadlock", step, f"is never released{self.launch.awaited(self, step, Threads(self, number))}", number
             )
 
-    def _where(self, number: Array) -> str:
-        """Where other threads wait, in words."""
-        places = [(step, found) for _, found, _, _, step, _ in self.waiting]
+    def where(self, number: Array) -> str:
+        """Where threads wait, in words."""
+        places = [(entry.step, entry.number) for entry in self.barriers.waiting]
         places += [(self.program.steps[at], found) for at, found, _ in self.asleep]
         for step, found in places:
             if np.isin(number, found).any():

@@ -48,6 +48,7 @@ class Order:
         self.common: Array = np.zeros((teams, self.agents), np.int32)
         self.known: Array | None = None
         self.meetings: Array = np.zeros(teams, np.int64)  # how often all threads of a team have met
+        self.heard: Array = np.zeros((teams, threads), np.int32)  # how often each came to know of others
 
     def grow(self, more: int) -> None:
         """Room for more agents."""
@@ -84,6 +85,7 @@ class Order:
     def meet(self, teams: Array) -> None:
         """All threads of some teams meet at a barrier."""
         self.meetings[teams] += 1
+        self.heard[teams] += 1
         own = self.clock[teams, : self.threads]
         if self.known is None:
             self.common[teams, : self.threads] = own
@@ -95,18 +97,17 @@ class Order:
         self.version += 1
         self.clock[teams, : self.threads] += 1
 
-    def join(self, team: Array, members: Array, arriving: Array | None = None) -> None:
-        """Groups of threads meet: team (group,), members (group, member), all of a group in one team. `arriving`
-        threads (group, member) release without waiting."""
+    def join(self, team: Array, members: Array, made: Array | None = None) -> None:
+        """Groups of threads meet: team (group,), members (group, member), all of a group in one team. made: clocks
+        that others made known to them before."""
         rows = self.rows()
         joined = self._released(team, members)
-        if arriving is not None:
-            joined = np.maximum(joined, self._released(team, arriving))
+        if made is not None:
+            joined = np.maximum(joined, made)
         rows[team[:, None], members] = np.maximum(rows[team[:, None], members], joined[:, None])
+        self.heard[team[:, None], members] += 1
         self.version += 1
         self.clock[team[:, None], members] += 1
-        if arriving is not None:
-            self.clock[team[:, None], arriving] += 1
 
     def _released(self, team: Array, members: Array) -> Array:
         """What groups of threads know together, their own last steps with it: (group, agent)."""
@@ -127,6 +128,7 @@ class Order:
         """Some threads of a team come to know clocks."""
         rows = self.rows()
         rows[team, threads] = np.maximum(rows[team, threads], clocks)
+        self.heard[team, threads] += 1
 
     def tick(self, team: Array, threads: Array) -> Array:
         """The clocks of threads before they advance by one."""

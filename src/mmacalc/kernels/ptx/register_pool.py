@@ -47,8 +47,8 @@ class RegisterPool:
         first = int(named[0]) if named else min(255, REGISTERS // machine.block_size) // 8 * 8
         for cta in {warp // warps for warp in self.done}:
             mine = range(cta * warps, (cta + 1) * warps)
-            for start in mine[::GROUP]:
-                self._check_group([warp for warp in mine if warp // GROUP == start // GROUP])
+            for start in range(0, warps, GROUP):
+                self._check_group(list(mine[start : start + GROUP]))
             counts = [self.done[warp][-1][1] if warp in self.done else first for warp in mine]
             if sum(counts) <= first * warps:
                 continue

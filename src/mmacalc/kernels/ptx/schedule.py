@@ -53,6 +53,11 @@ class Schedule:
         found: Array = number % self.block // self.unit
         return found
 
+    def _numbered(self, number: Array) -> Array:
+        """The warps or warpgroups of threads, counted over all CTAs."""
+        found: Array = number // self.block * -(-self.block // self.unit) + self._units(number)
+        return found
+
     def choose(self, groups: Mapping[int, list[Array]]) -> int:
         """The step that goes on: the lowest of the warp that is to go on, so that its lanes meet again."""
         steps = sorted(groups)
@@ -75,7 +80,7 @@ class Schedule:
 
     def part(self, machine: Machine, at: int, number: Array) -> tuple[Array, int, int]:
         """Which of the threads at a step go on, for how many steps at most, and where they stop."""
-        unit = number // self.unit
+        unit = self._numbered(number)
         if self.character == MIXED:
             chosen = self._mixed(machine, at, unit)
             patience = int(self.random.choice([4, 32, 256, PATIENCE]))
@@ -89,11 +94,11 @@ class Schedule:
         return number, patience, min(later, default=NEVER)
 
     def _has(self, parts: list[Array], unit: Array) -> bool:
-        return any(np.isin(part // self.unit, unit).any() for part in parts)
+        return any(np.isin(self._numbered(part), unit).any() for part in parts)
 
     def _mixed(self, machine: Machine, at: int, unit: Array) -> Array:
         """Some of the warps; none whose other lanes are at a lower step."""
-        before = [part // self.unit for step, parts in machine.groups.items() if step < at for part in parts]
+        before = [self._numbered(part) for step, parts in machine.groups.items() if step < at for part in parts]
         chosen = ~np.isin(unit, np.concatenate(before)) if before else np.ones(len(unit), bool)
         units = np.unique(unit[chosen])
         if len(units) > 1 and self.random.random() < 0.5:

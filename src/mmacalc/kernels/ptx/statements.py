@@ -229,7 +229,7 @@ def _barrier_control(barrier: Any, count: Any, waits: bool, before: Any) -> Any:
                 if each % WARP:
                     machine.launch.find("barrier", step, f"the number of threads is a multiple of {WARP}; got {each}",
                                         threads.number[here])  # fmt: skip
-                machine.arrive(step, threads.where(here & (wanted == each)), at + 1, number, int(each), waits)
+                machine.barriers.arrive(step, threads.where(here & (wanted == each)), at + 1, number, int(each), waits)
 
     return control
 

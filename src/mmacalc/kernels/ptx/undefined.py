@@ -1,4 +1,5 @@
-"""Which bits of a result follow from undefined bits of registers, where an operation combines bits one by one."""
+"""Which bits of a result follow from undefined bits of registers, where an operation combines bits one by one, and
+which lanes' results where the lanes of a warp exchange values."""
 
 from __future__ import annotations
 
@@ -17,8 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["follow_bits", "followed_by_bits"]
 
-BY_BITS = frozenset(["and", "or", "xor", "not", "mov", "shl", "shr", "shf", "prmt", "bfe", "bfi", "lop3", "brev"])
+BY_BITS = frozenset(["and", "or", "xor", "not", "mov", "shl", "shr", "shf", "prmt", "bfe", "bfi", "lop3", "brev",
+                     "selp"])  # fmt: skip
 """Roots of the operations whose results have a bit from single bits of their sources."""
+EXCHANGES = frozenset(["shfl", "vote", "redux", "movmatrix", "mma", "wmma"])
+"""Roots of the statements by which a lane's result follows from the registers of other lanes."""
+MOVES = frozenset(["shfl", "vote", "movmatrix"])
+"""Those of them whose results have single bits from single bits of their sources."""
 PACKED = {"f16x2": 16, "bf16x2": 16, "u16x2": 16, "s16x2": 16, "f32x2": 32}
 """Types whose halves are computed apart, and the bits of a half."""
 RANDOM = 2
@@ -26,16 +32,20 @@ RANDOM = 2
 
 
 def followed_by_bits(step: Step) -> bool:
-    """Whether a statement's undefined bits are followed one by one, or by the halves of a packed type."""
-    assert step.operation is not None
+    """Whether a statement's undefined bits are followed one by one, by the halves of a packed type, or by lanes."""
+    if step.statement.root in EXCHANGES:
+        return True
+    if step.operation is None:
+        return False
     if step.statement.modifiers[-1] == "b128":  # is undefined as a whole
         return False
     return step.operation.bitwise or step.statement.root in BY_BITS or step.statement.modifiers[-1] in PACKED
 
 
-def follow_bits(machine: Machine, step: Step, threads: Threads, origin: Step | None) -> None:
+def follow_bits(machine: Machine, step: Step, threads: Threads, origin: Step | None) -> Array | None:
     """Execute a step with every combination of zeros and ones in the undefined bits of its sources: what changes in
-    its results is undefined. Of a packed type that is the whole half."""
+    its results is undefined. Of a packed type that is the whole half. Returns a mask of the threads that must try
+    again, as the step does."""
     known = sorted(step.reads & machine.undefined.keys())
     masks = {index: machine.undefined[index][threads.use].copy() for index in known}
     values = {index: machine.register(index)[threads.use].copy() for index in known}
@@ -45,21 +55,30 @@ def follow_bits(machine: Machine, step: Step, threads: Threads, origin: Step | N
     for turn in range((1 << min(len(known), 4)) + RANDOM, -1, -1):  # the last, with what is there, stays
         for place, index in enumerate(known):
             machine.write(index, threads, values[index] ^ _flipped(masks[index], turn, place, len(known), rng))
-        step.run(machine, threads)
+        later = step.run(machine, threads)
         for index in step.writes:
             found = machine.register(index)[threads.use].copy()
             changed[index] = changed.get(index, np.zeros_like(found)) | (found ^ first.setdefault(index, found))
     for index in known:
         if index not in step.writes:
             _mark(machine, threads, index, masks[index])
-    half = PACKED.get(step.statement.modifiers[-1])
     for index, mask in changed.items():
-        _mark(machine, threads, index, mask if half is None else _whole_halves(mask, half))
+        unread = machine.undefined.get(index)  # of lanes that wait, and of those that a shuffle reads and are not there
+        whole = _wholly(step, mask)
+        _mark(machine, threads, index, whole if unread is None else whole | unread[threads.use])
         if mask.any():
             if origin is not None:
                 machine.origin[index] = origin
             else:
                 machine.origin.pop(index, None)
+    return later
+
+
+def _wholly(step: Step, mask: Array) -> Array:
+    """The undefined bits of a result, of which some have changed."""
+    root, type_ = step.statement.root, step.statement.modifiers[-1]
+    half = mask.itemsize * 8 if root in EXCHANGES - MOVES and mask.dtype != bool else PACKED.get(type_)
+    return mask if half is None or mask.dtype == bool else _whole_halves(mask, half)
 
 
 def _flipped(mask: Array, turn: int, place: int, count: int, rng: np.random.Generator) -> Array:

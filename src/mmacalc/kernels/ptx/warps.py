@@ -42,7 +42,12 @@ def grouped_by_warp(machine: Machine, threads: Threads) -> list[tuple[Array, Arr
 def with_all_of(compiler: Compiler, step: Step, mask: Any) -> None:
     """Wait until all lanes of the mask are there with the same mask: lanes that come one by one meet here. Groups of
     lanes of one warp with masks of their own are executed each by itself."""
-    inner = step.run
+    execute = step.run
+
+    def inner(machine: Machine, threads: Threads) -> Array | None:
+        if machine.asynchronous.barriers:
+            machine.asynchronous.met(threads)
+        return execute(machine, threads)
 
     def run(machine: Machine, threads: Threads) -> Array | None:
         wanted = np.broadcast_to(mask(machine, threads), (len(threads),)).astype(np.uint32)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...base.errors import Error
 from ...ptx.module import is_braced
+from .machine import WARPGROUP
 from .matrices import Executor, catalogued
 from .tensor_map import SWIZZLES
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BUILDERS", "Descriptors", "Products", "matrix_offsets"]
 
-GROUP = 128
 # Descriptor of wgmma (PTX ISA 9.7.15.5.1, matrix descriptor): bits 62 and 63.
 MODES = {0: (16, 0), 1: (128, 0x70), 2: (64, 0x30), 3: (32, 0x10)}
 WGMMA_SWIZZLES = {code << 62: name for code, name in enumerate(("none", "128B", "64B", "32B"))}
@@ -148,7 +148,7 @@ class Products:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.pending: list[_Product] = []
-        self.committed: Array = np.zeros(-(-machine.count // GROUP) + 1, np.int64)
+        self.committed: Array = np.zeros(int(machine.warpgroup_of[-1]) + 1, np.int64)
         self.hot: dict[int, _Product] = {}
         # By register: the warpgroups that have written it since their last wgmma.fence.
         self.unfenced: dict[int, Array] = {}
@@ -157,7 +157,7 @@ class Products:
 
     def fence(self, threads: Threads) -> None:
         """wgmma.fence: accesses of registers so far are ordered before the wgmma.mma_async that come."""
-        groups = np.unique(threads.number // GROUP)
+        groups = np.unique(self.machine.warpgroup_of[threads.number])
         self.fresh[groups] = True
         for written in self.unfenced.values():
             written[groups] = False
@@ -168,7 +168,7 @@ class Products:
         writes = step.watched & step.writes
         if not writes:
             return
-        groups = np.unique(threads.number // GROUP)
+        groups = np.unique(self.machine.warpgroup_of[threads.number])
         late = np.ones(len(groups), bool)
         if step.statement.root == "mov":
             copied = [self.unfenced[index][groups] for index in step.reads if index in self.unfenced]
@@ -184,12 +184,12 @@ class Products:
 
     def late(self, threads: Threads, hot: frozenset[int]) -> list[int]:
         """The registers that were written since the last fence, of a wgmma that begins."""
-        groups = np.unique(threads.number // GROUP)
+        groups = np.unique(self.machine.warpgroup_of[threads.number])
         self.fresh[groups] = False
         return sorted(index for index in hot & self.unfenced.keys() if self.unfenced[index][groups].any())
 
     def issue(self, step: Step, threads: Threads, issue: Any, hot: frozenset[int], reads: list[Array]) -> None:
-        groups = threads.number.reshape(-1, GROUP)[:, 0] // GROUP
+        groups = self.machine.warpgroup_of[threads.number[::WARPGROUP]]
         product = _Product(self.next, step, threads, groups, issue, hot)
         self.next += 1
         product.reading = reads
@@ -199,7 +199,7 @@ class Products:
         self.hot.update(dict.fromkeys(hot, product))
 
     def commit(self, threads: Threads) -> None:
-        groups = np.unique(threads.number // GROUP)
+        groups = np.unique(self.machine.warpgroup_of[threads.number])
         for product in self.pending:
             mine = np.isin(product.groups, groups) & (product.group < 0)
             product.group[mine] = self.committed[product.groups[mine]]
@@ -208,13 +208,13 @@ class Products:
     def wait(self, threads: Threads, keep: int) -> None:
         """All but the youngest groups are complete: operations are carried out in their order."""
         machine = self.machine
-        groups = np.unique(threads.number // GROUP)
+        groups = np.unique(self.machine.warpgroup_of[threads.number])
         for product in self.pending:
             mine = np.isin(product.groups, groups) & ~product.done & (product.group >= 0)
             mine &= product.group < self.committed[product.groups] - keep
             if not mine.any():
                 continue
-            every = product.threads.number.reshape(-1, GROUP)
+            every = product.threads.number.reshape(-1, WARPGROUP)
             some = type(threads)(machine, every[mine].reshape(-1))
             product.issue(machine, some, mine)
             product.done |= mine
@@ -271,17 +271,20 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:  # 
     rows = (inst.m, inst.k // (2 if inst.sparse else 1), bits[0], a_turned), (inst.n, inst.k, bits[1], b_turned)
 
     def run(machine: Machine, threads: Threads) -> None:  # noqa: C901, PLR0915
-        if len(threads) % GROUP or (threads.number.reshape(-1, GROUP) % GROUP != np.arange(GROUP)).any():
+        if (
+            len(threads) % WARPGROUP
+            or (machine.inner_of[threads.number].reshape(-1, WARPGROUP) % WARPGROUP != np.arange(WARPGROUP)).any()
+        ):
             raise Error(f"line {step.line}: {step.text}: not all threads of the warpgroup execute it; "
                         f"{machine.launch.thread_text(machine, int(threads.number[0]))}")  # fmt: skip
-        groups = len(threads) // GROUP
-        base = threads.cta[::GROUP] * machine.shared_size
+        groups = len(threads) // WARPGROUP
+        base = threads.cta[::WARPGROUP] * machine.shared_size
         places: dict[str, Array] = {}
         reads: list[Array] = [np.zeros(0, np.int64) for _ in range(groups)]
         for name, getter, shape in (("A", descriptor_a, rows[0]), ("B", descriptor_b, rows[1])):
             if getter is None:
                 continue
-            given = np.broadcast_to(getter(machine, threads), (len(threads),)).reshape(groups, GROUP)
+            given = np.broadcast_to(getter(machine, threads), (len(threads),)).reshape(groups, WARPGROUP)
             if (given != given[:, :1]).any():
                 machine.launch.find(
                     "warp", step, f"the descriptor of {name} differs within the warpgroup", threads.number
@@ -293,11 +296,13 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:  # 
                     step, threads, np.array([int(np.stack(found).max())]), np.array([True]),
                     f"shared memory, which has {machine.shared_size} bytes: so far the descriptor of {name} reaches",
                 )  # fmt: skip
-            machine.descriptors.check(step, threads.number[::GROUP], name, given[:, 0], places[name], WGMMA_SWIZZLES)
+            machine.descriptors.check(
+                step, threads.number[::WARPGROUP], name, given[:, 0], places[name], WGMMA_SWIZZLES
+            )
             for at in range(groups):
                 span = places[name][at].reshape(-1)
                 granules = np.unique(np.concatenate([span, span + max(1, shape[2] // 8) - 1]) // machine.granule)
-                machine.check_async_read(step, int(threads.number[at * GROUP]), granules)
+                machine.check_async_read(step, int(threads.number[at * WARPGROUP]), granules)
                 reads[at] = np.concatenate([reads[at], granules])
         late = machine.products.late(threads, hot)
         if late:
@@ -308,9 +313,11 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:  # 
                 f"{name} was written by another instruction since the last wgmma.fence: one must come in between",
                 threads.number,
             )
-        keep = np.broadcast_to(scale_d(machine, threads), (len(threads),)).reshape(groups, GROUP)[:, 0].copy()
+        keep = np.broadcast_to(scale_d(machine, threads), (len(threads),)).reshape(groups, WARPGROUP)[:, 0].copy()
         index = (
-            np.broadcast_to(metadata(machine, threads), (len(threads),)).reshape(groups, 1, GROUP) if metadata else None
+            np.broadcast_to(metadata(machine, threads), (len(threads),)).reshape(groups, 1, WARPGROUP)
+            if metadata
+            else None
         )
 
         def issue(machine: Machine, some: Threads, mine: Array) -> None:
@@ -318,7 +325,7 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:  # 
             codes: dict[str, Array] = {}
             if left is not None:
                 files["A"] = np.stack(
-                    [np.broadcast_to(one(machine, some), (len(some),)).reshape(-1, GROUP) for one in left], 1
+                    [np.broadcast_to(one(machine, some), (len(some),)).reshape(-1, WARPGROUP) for one in left], 1
                 )
                 if signs[0] < 0:
                     files["A"] = files["A"] ^ np.uint32(_sign_mask(bits[0]))
@@ -326,7 +333,7 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:  # 
                 codes["A"] = _codes(machine, places["A"][mine], bits[0], rows[0], signs[0])
             codes["B"] = np.swapaxes(_codes(machine, places["B"][mine], bits[1], rows[1], signs[1]), -1, -2)
             files["C"] = np.stack(
-                [np.broadcast_to(one(machine, some), (len(some),)).reshape(-1, GROUP) for one in c], 1
+                [np.broadcast_to(one(machine, some), (len(some),)).reshape(-1, WARPGROUP) for one in c], 1
             )
             files["C"] = np.where(keep[mine][:, None, None], files["C"], np.uint32(0))
             if index is not None:

@@ -1,0 +1,160 @@
+"""The barriers of CTAs: bar and barrier, .sync, .arrive and .red (PTX ISA 9.0, 9.7.13.1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...base.records import TupleRecord
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from .machine import Machine, Threads
+    from .program import Step
+
+    Array = NDArray[Any]
+
+__all__ = ["WARP", "CtaBarriers"]
+
+WARP = 32
+
+
+class _Arrival(TupleRecord):
+    """Threads of a CTA that have come to a barrier.
+
+    following: the step where they go on; count: of the threads that the barrier wants, 0 for all of the CTA; waits:
+    False of .arrive; made: what these then make known, the clocks of their team's agents when they arrived.
+    """
+
+    following: int
+    number: Array
+    barrier: int
+    count: int
+    step: Step
+    waits: bool
+    made: Array | None
+
+
+class CtaBarriers:
+    """Who waits at the barriers of the resident CTAs."""
+
+    machine: Machine
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.waiting: list[_Arrival] = []
+
+    def arrive(self, step: Step, threads: Threads, following: int, barrier: int, count: int, waits: bool) -> None:
+        """Threads come to a barrier of their CTA."""
+        if waits and self._all_meet(step, threads, following, count):
+            return
+        machine = self.machine
+        for cta in np.unique(threads.cta).tolist():
+            number, made = threads.number[threads.cta == cta], None
+            if not waits:
+                made = machine.order.release(int(machine.team_of[number[0]]), machine.member_of[number])
+                machine.enter(following, number)
+            self.waiting.append(_Arrival(following, number, barrier, count, step, waits, made))
+        self.release()
+
+    def _all_meet(self, step: Step, threads: Threads, following: int, count: int) -> bool:
+        """Whether all living threads of their CTAs come to a barrier where no other thread waits, as they mostly do:
+        then they go on, all CTAs at once."""
+        machine = self.machine
+        if self.waiting or step.meeting is not None or machine.launch.cluster_size > 1:
+            return False
+        came = np.bincount(threads.cta, minlength=machine.ctas)
+        here = np.flatnonzero(came)
+        if (came[here] != machine.alive.reshape(machine.ctas, -1)[here].sum(axis=1)).any():
+            return False
+        if count and (came[here] != count).any():
+            return False
+        machine.order.meet(here)
+        machine.events += 1
+        machine.enter(following, threads.number)
+        return True
+
+    def _alive(self, cta: int) -> Array:
+        """The living threads of a CTA."""
+        first = cta * self.machine.block_size
+        found: Array = first + np.flatnonzero(self.machine.alive[first : first + self.machine.block_size])
+        return found
+
+    def release(self) -> None:
+        """Release the threads at each complete barrier."""
+        groups: dict[tuple[int, int], list[_Arrival]] = {}
+        for entry in self.waiting:
+            groups.setdefault((int(self.machine.cta_of[entry.number[0]]), entry.barrier), []).append(entry)
+        kept: list[_Arrival] = []
+        for (cta, _), entries in groups.items():
+            wanted = entries[0].count or len(self._alive(cta))
+            if len({entry.count for entry in entries}) > 1:
+                self.machine.launch.find(
+                    "barrier", entries[-1].step, "gives another number of threads than those who wait there",
+                    entries[-1].number, other=entries[0].step,
+                )  # fmt: skip
+            if sum(len(entry.number) for entry in entries) < wanted:
+                kept += entries
+                continue
+            self._meet(cta, entries)
+        self.waiting = kept
+
+    def _meet(self, cta: int, entries: list[_Arrival]) -> None:
+        machine, order = self.machine, self.machine.order
+        machine.events += 1
+        self._check_warps(entries)
+        waiting = np.concatenate([entry.number for entry in entries if entry.waits] or [np.zeros(0, np.int64)])
+        arrived = [entry.made for entry in entries if entry.made is not None]
+        team = np.array([machine.team_of[cta * machine.block_size]])
+        if machine.launch.cluster_size == 1 and not arrived and len(waiting) == len(self._alive(cta)):
+            order.meet(team)
+        elif len(waiting):
+            made = np.zeros(order.agents, np.int32)
+            for clocks in arrived:
+                made[: len(clocks)] = np.maximum(made[: len(clocks)], clocks)
+            order.join(team, machine.member_of[waiting][None], made)
+        for entry in entries:
+            if entry.step.meeting is not None:
+                entry.step.meeting(machine, machine.threads(entry.number), waiting)
+            if entry.waits:
+                machine.enter(entry.following, entry.number)
+
+    def _check_warps(self, entries: list[_Arrival]) -> None:
+        """Whether the threads of each warp came to the same statement, where it is .aligned (PTX ISA 9.7.13.1)."""
+        machine = self.machine
+        steps = {entry.step.index: entry.step for entry in entries}
+        for index, step in steps.items():
+            if step.statement.root != "bar" and "aligned" not in step.statement.modifiers:
+                continue
+            number = np.sort(np.concatenate([entry.number for entry in entries if entry.step.index == index]))
+            warps = np.unique(number // WARP)
+            lanes = (warps[:, None] * WARP + np.arange(WARP)).reshape(-1)
+            lanes = lanes[
+                (lanes < machine.count) & (machine.cta_of[lanes % machine.count] == machine.cta_of[number[0]])
+            ]
+            missing = lanes[machine.alive[lanes] & ~np.isin(lanes, number)]
+            if len(missing):
+                mine = number[np.isin(number // WARP, missing // WARP)]
+                machine.launch.find("barrier", step, "not all threads of the warp execute it; that is undefined", mine)
+
+    def deadlock(self) -> None:
+        """Threads wait that nobody will release: say for what."""
+        machine = self.machine
+        for entry in self.waiting:
+            if not entry.waits:
+                continue
+            cta = int(machine.cta_of[entry.number[0]])
+            here = [one for one in self.waiting if machine.cta_of[one.number[0]] == cta]
+            alive = self._alive(cta)
+            where = machine.where(np.setdiff1d(alive, entry.number))
+            came = sum(len(one.number) for one in here if one.barrier == entry.barrier)
+            elsewhere = sorted({one.barrier for one in here} - {entry.barrier})
+            if elsewhere and not where:
+                where = f"; threads have come to barrier {', '.join(map(str, elsewhere))} instead"
+            machine.launch.find(
+                "deadlock", entry.step, f"is never released: barrier {entry.barrier} wants "
+                f"{entry.count or len(alive)} threads, and {came} have come{where}", entry.number,
+            )  # fmt: skip
