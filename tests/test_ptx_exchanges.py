@@ -1,4 +1,4 @@
-"""Lanes that exchange undefined values, and arrivals at barriers that say less, or come more often, than they should."""
+"""Lanes that exchange undefined values, and arrivals at barriers that say too little or come too often."""
 
 from __future__ import annotations
 
@@ -193,5 +193,7 @@ def test_arrivals_and_the_end_of_an_mbarrier_are_told_by_lanes_that_meet(
 
 def test_the_error_of_a_stopped_kernel_says_what_was_found_before() -> None:
     text = HANDED.replace("bar.sync 2, 128;", "").replace("[%rd1], %r5", "[%rd1+4096], %r5")
-    with pytest.raises(mmacalc.Error, match=r"after the last byte .*Found wrong before that: race: line \d+: ld\.shared"):
+    with pytest.raises(
+        mmacalc.Error, match=r"after the last byte .*Found wrong before that: race: line \d+: ld\.shared"
+    ):
         mmacalc.launch(mmacalc.load(text)["handed"], 1, 128, np.zeros(64, np.uint32))

@@ -299,8 +299,8 @@ class Asynchronous:
         return states.astype(np.uint64)
 
     def _early(self, step: Step, number: Array, barrier: Barrier) -> None:
-        """Threads of one team arrive in a phase that have arrived in the one before, and have heard of nobody since:
-        in another order both arrivals are of that phase. Who knows of all arrivals there made them alone."""
+        """Threads of one team arrive in a phase that have arrived in the one before, and have heard of no other thread
+        since: in another order both arrivals are of that phase. Who knows of all arrivals there made them alone."""
         machine, order = self.machine, self.machine.order
         team, member = int(machine.team_of[number[0]]), machine.member_of[number]
         heard, made = order.heard[team, member].tolist(), barrier.done.get(barrier.phase - 1)

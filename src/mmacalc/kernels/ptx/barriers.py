@@ -25,14 +25,14 @@ WARP = 32
 class _Arrival(TupleRecord):
     """Threads of a CTA that have come to a barrier.
 
-    following: the step where they go on; count: of the threads that the barrier wants, 0 for all of the CTA; waits:
+    following: the step where they go on; wanted: how many threads the barrier wants, 0 for all of the CTA; waits:
     False of .arrive; made: what these then make known, the clocks of their team's agents when they arrived.
     """
 
     following: int
     number: Array
     barrier: int
-    count: int
+    wanted: int
     step: Step
     waits: bool
     made: Array | None
@@ -90,8 +90,8 @@ class CtaBarriers:
             groups.setdefault((int(self.machine.cta_of[entry.number[0]]), entry.barrier), []).append(entry)
         kept: list[_Arrival] = []
         for (cta, _), entries in groups.items():
-            wanted = entries[0].count or len(self._alive(cta))
-            if len({entry.count for entry in entries}) > 1:
+            wanted = entries[0].wanted or len(self._alive(cta))
+            if len({entry.wanted for entry in entries}) > 1:
                 self.machine.launch.find(
                     "barrier", entries[-1].step, "gives another number of threads than those who wait there",
                     entries[-1].number, other=entries[0].step,
@@ -141,7 +141,7 @@ class CtaBarriers:
                 machine.launch.find("barrier", step, "not all threads of the warp execute it; that is undefined", mine)
 
     def deadlock(self) -> None:
-        """Threads wait that nobody will release: say for what."""
+        """Threads wait that no other thread will release: say for what."""
         machine = self.machine
         for entry in self.waiting:
             if not entry.waits:
@@ -156,5 +156,5 @@ class CtaBarriers:
                 where = f"; threads have come to barrier {', '.join(map(str, elsewhere))} instead"
             machine.launch.find(
                 "deadlock", entry.step, f"is never released: barrier {entry.barrier} wants "
-                f"{entry.count or len(alive)} threads, and {came} have come{where}", entry.number,
+                f"{entry.wanted or len(alive)} threads, and {came} have come{where}", entry.number,
             )  # fmt: skip

@@ -33,6 +33,8 @@ __all__ = ["BUILDERS", "Descriptors", "Products", "matrix_offsets"]
 MODES = {0: (16, 0), 1: (128, 0x70), 2: (64, 0x30), 3: (32, 0x10)}
 WGMMA_SWIZZLES = {code << 62: name for code, name in enumerate(("none", "128B", "64B", "32B"))}
 """The swizzles by the upper bits of a descriptor."""
+WIDTHS = {"32B": 32, "64B": 64, "128B": 128}
+"""Bytes of a row of each."""
 
 
 def matrix_offsets(descriptor: int, rows: int, depth: int, bits: int, mn_major: bool, mode: tuple[int, int]) -> Array:
@@ -95,6 +97,13 @@ class Descriptors:
                     self.machine.launch.find("descriptor", step, message, numbers[at : at + 1])
                 else:  # as kernels have it that are right on the hardware: swizzles go by the address itself
                     self.machine.launch.remark(step, f"{message}, which has no known effect")
+            width, stride = WIDTHS.get(mode, 16), (int(descriptor) >> 32 & 0x3FFF) << 4
+            if stride % width:
+                self.machine.launch.find(
+                    "descriptor", step, f"the descriptor of {name} has a stride of {stride} bytes, which is not a "
+                    f"multiple of {width}: its {mode} swizzle exchanges the parts of rows that begin at multiples of "
+                    f"{width} bytes", numbers[at : at + 1],
+                )  # fmt: skip
             self._overlaps(step, numbers[at : at + 1], name, places[at])
 
     def _overlaps(self, step: Step, number: Array, name: str, places: Array) -> None:
@@ -111,9 +120,10 @@ class Descriptors:
         found = self.swizzles[np.unique(places // self.machine.granule)]
         for other in np.unique(found[found > 0]).tolist():
             if SWIZZLES[other - 1] != mode:
-                self.machine.launch.remark(
-                    step, f"the descriptor of {name} has the swizzle {mode}; the tensor copy that wrote these bytes "
-                    f"had {SWIZZLES[other - 1]}"
+                self.machine.launch.find(
+                    "descriptor", step, f"the descriptor of {name} has the swizzle {mode}; the tensor copy that wrote "
+                    f"these bytes had {SWIZZLES[other - 1]}: elements are read from other places than they lie in",
+                    number,
                 )  # fmt: skip
                 return
 
