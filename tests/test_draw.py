@@ -17,7 +17,7 @@ from mmacalc.cli import answer
 from mmacalc.drawing import draw_instruction, draw_operand
 from mmacalc.drawing.matrix import matrix
 from mmacalc.drawing.picture import SPACE
-from mmacalc.drawing.plan import plan, strips
+from mmacalc.drawing.plan import plan, segments, strips
 from mmacalc.drawing.scene import Box, Label
 from mmacalc.drawing.terminal import CONTINUED
 from samples import sampled
@@ -361,3 +361,10 @@ def test_importing_mmacalc_draws_nothing():
     program += "print([m for m in sys.modules if 'mmacalc.drawing' in m])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "[]\n"
+
+
+def test_repetitions_are_left_out_within_each_wave_of_a_tile():
+    inst = mmacalc.instruction("sm_90a", "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16")
+    columns = matrix(inst.tile(waves=(1, 2, 1)).operand("D")).columns
+    assert segments(columns, (), True) == ((0, 7), (248, 263), (504, 511))
+    assert segments(columns, (100,), True) == ((0, 7), (96, 103), (248, 263), (504, 511))

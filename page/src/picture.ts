@@ -21,6 +21,8 @@ export interface Axis {
   merged: number;
   /** After how many values nothing but the slot changes, where that happens 4 times or more; else 0. */
   period: number;
+  /** The digit that counts these repetitions, "" without a period. Before it there may be digits of waves. */
+  repeated: string;
   movesLane: boolean;
   movesSlot: boolean;
 }
@@ -88,7 +90,7 @@ export class Matrix {
       }
       return length;
     };
-    const first = digits[0] ?? ["", 1];
+    const [repeated, period] = layout.ends.has(axisNames[at]) ? ["", 0] : this.repeated(digits);
     const extent = steps[at].length;
     return {
       name: axisNames[at],
@@ -97,10 +99,23 @@ export class Matrix {
       extent,
       run: trailing((name) => !this.laneDigits.includes(name)),
       merged: trailing((name) => !this.laneDigits.includes(name) && !items.includes(name)),
-      period: items.includes(first[0]) && first[1] >= HUES && !layout.ends.has(axisNames[at]) ? extent / first[1] : 0,
+      period,
+      repeated,
       movesLane: steps[at].some(([lane]) => lane > 0),
       movesSlot: steps[at].some(([, slot]) => slot > 0),
     };
+  }
+
+  /** The first digit of 4 or more slots, if only digits of waves and slots come before it, and the period. */
+  private repeated(digits: [string, number][]): [string, number] {
+    const [waves, , items] = this.placement.layout.joined;
+    let period = digits.reduce((product, [, size]) => product * size, 1);
+    for (const [name, size] of digits) {
+      period /= size;
+      if (items.includes(name) && size >= HUES) return [name, period];
+      if (!items.includes(name) && !waves.includes(name)) break;
+    }
+    return ["", 0];
   }
 
   get axes(): [Axis, Axis, Axis] {

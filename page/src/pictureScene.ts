@@ -79,7 +79,8 @@ export function answer(matrix: Matrix, element: Element): string {
 /** What an ellipsis stands for. */
 export function folded({ place }: Matrix, ...tracks: Track[]): string[] {
   return tracks.filter((each) => each.breaks.length).map(({ axis }) => {
-    const [digit, size] = axis.digits[0];
+    const digit = axis.repeated;
+    const size = new Map(axis.digits).get(digit)!;
     return `${digit} = 0 ... ${size - 1} repeats every ${axis.period} ${axis.name}, in further ${place}s`;
   });
 }

@@ -59,8 +59,10 @@ export class Track {
 /** The values to show, as [first, last] of each uninterrupted run. */
 export function segments(axis: Axis, shown: Iterable<number>, fold: boolean): Runs {
   if (!fold || !axis.period) return [[0, axis.extent - 1]];
-  const count = axis.extent / axis.period;
-  const kept = new Set([0, count - 1, ...[...shown].map((value) => Math.floor(value / axis.period))]);
+  const count = new Map(axis.digits).get(axis.repeated)!;
+  const all = Array.from({ length: axis.extent / axis.period }, (_, at) => at);
+  const ends = all.filter((at) => at % count === 0 || at % count === count - 1);
+  const kept = new Set([...ends, ...[...shown].map((value) => Math.floor(value / axis.period))]);
   const runs: Runs = [];
   for (const repetition of [...kept].sort((a, b) => a - b)) {
     const last = runs[runs.length - 1];

@@ -71,6 +71,8 @@ class Axis(NamedTuple):
         steps: what each value adds to the lane and to the slot.
         run: how many neighbours lie in one lane, a tile's length; merged: how many share one place.
         period: after how many values nothing but the slot changes, where that happens 4 times or more; else 0.
+        repeated: the digit that counts these repetitions, "" without a period. Before it there may be digits of waves,
+            each with all repetitions.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Axis(NamedTuple):
     run: int
     merged: int
     period: int
+    repeated: str
 
     @property
     def extent(self) -> int:
@@ -144,10 +147,20 @@ class Matrix:
         items = self._trimmed.places["item"]
         run = _trailing(sizes, lambda digit: digit not in self._lane_digits)
         merged = _trailing(sizes, lambda digit: digit not in (*self._lane_digits, *items))
-        first = sizes[0] if sizes else ("", 1)
-        folds = first[0] in items and first[1] >= 4 and name not in self._trimmed.partial
-        period = len(steps) // first[1] if folds else 0
-        return Axis(name, tuple(sizes), steps, run, merged, period)
+        repeated, period = self._repeated(sizes) if name not in self._trimmed.partial else ("", 0)
+        return Axis(name, tuple(sizes), steps, run, merged, period, repeated)
+
+    def _repeated(self, sizes: Iterable[tuple[str, int]]) -> tuple[str, int]:
+        """The first digit of 4 or more slots, if only digits of waves and slots come before it, and the period."""
+        places = self._trimmed.places
+        period = prod(size for _, size in sizes)
+        for digit, size in sizes:
+            period //= size
+            if digit in places["item"] and size >= 4:
+                return digit, period
+            if digit not in (*places["item"], *places.get(self.operand.wave_place, ())):
+                break
+        return "", 0
 
     # --- places ---
 

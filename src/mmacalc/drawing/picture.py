@@ -137,7 +137,7 @@ def folded(matrix: Matrix, *tracks: Track) -> list[str]:
     """What an ellipsis stands for."""
     found = []
     for axis in (track.axis for track in tracks if track.breaks):
-        digit, size = axis.digits[0]
+        digit, size = axis.repeated, dict(axis.digits)[axis.repeated]
         found.append(f"{digit} = 0 ... {size - 1} repeats every {axis.period} {axis.name}, in further {matrix.place}s")
     return found
 

@@ -463,8 +463,9 @@ def segments(axis: Axis, shown: Iterable[int], fold: bool) -> tuple[tuple[int, i
     """
     if not fold or not axis.period:
         return ((0, axis.extent - 1),)
-    count = axis.extent // axis.period
-    kept = sorted({0, count - 1, *(value // axis.period for value in shown)})
+    count = dict(axis.digits)[axis.repeated]
+    ends = [at for at in range(axis.extent // axis.period) if at % count in (0, count - 1)]
+    kept = sorted({*ends, *(value // axis.period for value in shown)})
     runs: list[list[int]] = []
     for repetition in kept:
         if runs and runs[-1][1] == repetition - 1:
