@@ -14,6 +14,7 @@ Every other Python file of this folder is data: literals only, assigned to these
     UNLISTED          of a file of DPAS: names that are found but not listed; may be left out
     TENSOR_MEMORY, OUTSIDE   of a file of PTX: see `mmacalc.catalog.ptx`; may be left out
     WITHOUT_MATRIX_INSTRUCTIONS   names of targets that have none, each with a sentence; may be left out
+    NOT_COVERED       names that are refused for another reason, each with what is known; may be left out
 
 A line of an AMD file is
 
@@ -81,7 +82,7 @@ class Catalog:
     def __init__(self, outside: Iterable[str] = ()) -> None:
         self._lock = RLock()
         self._entries: dict[str, Entry] = {}
-        self._without: dict[str, str] = {}  # names of targets that have no matrix instructions, with the reason
+        self._refused: dict[str, str] = {}  # names that are known and refused, with what is said of them
         self._names: dict[str, str] = {}  # the architecture of each name, in the spelling of `normalised`
         self._display_names: dict[str, str] = {}  # every name as people write it, by that spelling
         self._unread = [(name, False) for name in _own_files()] + [(path, True) for path in outside]
@@ -108,6 +109,7 @@ class Catalog:
             while short not in self._names and self._unread:
                 self._read(*self._unread[0])
             known = short in self._names and self._made_by(name, self._names[short])
+            known = known or (short in self._names and makers(name) <= makers(self._display_names[short]))
         return (short, False) if known else self._by_words(name, short)
 
     def _made_by(self, text: str, architecture: str) -> bool:
@@ -131,12 +133,13 @@ class Catalog:
         owners = {name: self._names[known] for known, name in self._display_names.items()}
         for entry in self._entries.values():
             owners |= dict.fromkeys(entry.architecture.series, entry.architecture.name)
-        without = dict.fromkeys(self._without, "no matrix instructions")
-        found = meaning(name, {**{own: arch for own, arch in owners.items() if self._made_by(name, arch)}, **without})
+        refused = dict.fromkeys(self._refused, "refused")
+        own = {known: arch for known, arch in owners.items() if makers(name) <= makers(known) or self._made_by(name, arch)}
+        found = meaning(name, {**own, **refused})
         if found is None:
             raise self._unknown(name, short, meaning(name, owners), owners)
-        if found.name in self._without:
-            raise Error(f"{name} has no matrix instructions: {self._without[found.name]}")
+        if found.name in self._refused:
+            raise Error(f"{name} {self._refused[found.name]}")
         if found.name in owners and normalised(found.name) not in self._names:  # a series
             return normalised(owners[found.name]), True
         return normalised(found.name), found.other
@@ -163,8 +166,8 @@ class Catalog:
             while own := [each for each in self._unread if not each[1]]:
                 self._read(*own[0])
         found = list(self._outside_entries(file) if outside else self._own_entries(file))
-        for entry, without in found:
-            self._without.update(without)
+        for entry, refused in found:
+            self._refused.update(refused)
             arch = entry.architecture
             self._entries[arch.name] = entry
             for alias in (arch.name, *arch.aliases):
@@ -175,7 +178,7 @@ class Catalog:
     def _own_entries(self, file: str) -> Iterator[tuple[Entry, Mapping[str, str]]]:
         found = contents(vars(imported(f"{__name__}.{file}")))
         for record in found.records:
-            yield _entry_type(record)(record, found), found.without_matrix_instructions
+            yield _entry_type(record)(record, found), found.refused
 
     def _outside_entries(self, file: str) -> Iterator[tuple[Entry, Mapping[str, str]]]:
         """The entries of a file outside the package, every fact of which is checked."""
@@ -192,7 +195,7 @@ class Catalog:
                 check(entry, found, taken)
                 arch = entry.architecture
                 taken |= dict.fromkeys(map(normalised, (arch.name, *arch.aliases)), arch.name)
-                yield entry, found.without_matrix_instructions
+                yield entry, found.refused
         except Error as problem:
             raise Error(f"MMACALC_CATALOG names '{file}': {problem}") from None
 

@@ -37,10 +37,10 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
         "lds_bytes": 65536,
         "rocwmma": ("gfx942",),
         # Compute units and peak engine clock in GHz, memory bandwidth in GB/s: AMD's data sheets; of the MI308X the units are in IREE's table of
-        # targets (KnownTargets.cpp), and no clock is published.
+        # targets (KnownTargets.cpp), and no clock is published. The MI300A's bandwidth is also in hothardware.com.
         "memory_source": "AMD's data sheets",
         "products": (
-            ("MI300X", 304, 2.1, 5300, {"aliases": ("mi300",)}), ("MI300A", 228, 2.1, 5300, {"memory_note": "assumed"}), ("MI325X", 304, 2.1, 6000),
+            ("MI300X", 304, 2.1, 5300, {"aliases": ("mi300",)}), ("MI300A", 228, 2.1, 5300), ("MI325X", 304, 2.1, 6000),
             ("MI308X", 80, None),
         ),
         # hip-fpsan's tests smfmac_cdna3_test.cpp.

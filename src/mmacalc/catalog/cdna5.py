@@ -43,6 +43,7 @@ COMMON: dict[str, object] = {
     "builtins": "gfx1250",
     "lds_copies": (("global_load_async_to_lds_b128", 16), ("global_load_async_to_lds_b32", 4)),
     "lds_bytes": 327680,
+    "memory_source": "AMD's announcement of the MI400 series",  # repeated by pcmasters.de (MI455X, MI430X), awesomeagents.ai
     "unconfirmed": ("cycles", "valu_cycles"),
     "format_fields": {
         "A": "matrix_a_fmt", "B": "matrix_b_fmt", "SA": "matrix_a_scale_fmt", "SB": "matrix_b_scale_fmt",
@@ -55,7 +56,8 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
     {
         "name": "cdna5", "title": "CDNA5", "aliases": ("gfx1250", "gfx12-5-generic"), "targets": ("gfx1250",),
         # The units are those of AMD's emulator rocjitsu (configs/gfx1250_mi455x.json); no clock is published.
-        "products": (("MI455X", 256, None, {"aliases": ("mi400", "mi450")}),),
+        # MI450 is called gfx1250 in ROCm/FlyDSL's pull request 384.
+        "products": (("MI455X", 256, None, 19600, {"aliases": ("mi400", "mi450", "mi450x")}),),
         # hip-fpsan's tests wmma_*_gfx1250_test.cpp and swmmac_*_gfx1250_test.cpp. Which k a slot of a dense A or B
         # holds cannot be seen in a product, so that of the plain 8-bit ones stays unconfirmed.
         "layouts_on_hardware": {
@@ -64,8 +66,9 @@ ARCHITECTURES: tuple[dict[str, object], ...] = (
         },
     },
     {"name": "gfx1251", "title": "GFX1251", "targets": ("gfx1251",), "hazards": "gfx1251", "assumed": ("transpose_loads",),
-        "products": (("MI430X", None, None),)},
+        "products": (("MI430X", None, None, 19600),)},
 )
+NOT_COVERED = {"mi440x": "no public source says whether it is gfx1250 or gfx1251; -a MI455X and -a MI430X answer for these"}
 
 INSTRUCTIONS: tuple[tuple[object, ...], ...] = (
     ("v_wmma_f32_16x16x128_f8f6f4", 0x33, (8, 32), None, "neg_c", {"narrow_cycles": ((4, 4), (4, 16)), "wait_cycles": (16, (6, 8))}),

@@ -142,5 +142,8 @@ UNLISTED = (
 )
 WITHOUT_MATRIX_INSTRUCTIONS = {
     "dg1": "Xe-LP has no DPAS", "tgl": "Xe-LP has no DPAS", "adls": "Xe-LP has no DPAS", "mtl": "Xe-LPG has no DPAS",
-    "arls": "Xe-LPG has no DPAS",
+    "arls": "Xe-LPG has no DPAS", "meteor lake": "Xe-LPG has no DPAS",
 }  # fmt: skip
+# vLLM runs kernels written for Xe2 on Xe3 (vllm-xpu-kernels, pull request 240), and Linux's xe driver describes it as Xe2.
+_XE3 = "IGC's sources name no difference of Xe3's dpas from Xe2's and do not confirm that there is none; -a xe2 answers for Xe2"
+NOT_COVERED = dict.fromkeys(("xe3", "xe3-lpg", "panther lake", "ptl", "ptl-h", "ptl-u", "wildcat lake", "wcl"), _XE3)

@@ -540,6 +540,13 @@ class CatalogFile(TupleRecord):
     outside: Mapping[str, str] = {}
     unlisted: tuple[tuple[Any, ...], ...] = ()
     without_matrix_instructions: Mapping[str, str] = {}
+    not_covered: Mapping[str, str] = {}
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """What is said of each name that is refused."""
+        without = {name: f"has no matrix instructions: {why}" for name, why in self.without_matrix_instructions.items()}
+        return {**without, **{name: f"is not covered: {why}" for name, why in self.not_covered.items()}}
 
     @property
     def records(self) -> list[dict[str, Any]]:
