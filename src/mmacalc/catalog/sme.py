@@ -13,7 +13,7 @@ those of the Arm C Language Extensions.
 
 # SVL 512 is Apple's M4 ("Hello SME!", arXiv 2409.18779); others are allowed from 128 to 2048.
 ARCHITECTURES: tuple[dict[str, object], ...] = (
-    {"name": "sme-512", "title": "SME (SVL 512)", "waves": (16,), "aliases": ("sme", "sme2", "sme2-512", "m4 sme", "apple m4 sme")},
+    {"name": "sme-512", "title": "SME (SVL 512)", "waves": (16,), "aliases": ("sme", "sme2", "sme2-512", "m4 sme", "apple m4 sme", "mac m4 sme", "macbook m4 sme")},
     {"name": "sme-256", "title": "SME (SVL 256)", "waves": (8,), "aliases": ("sme2-256",)},
     {"name": "sme-128", "title": "SME (SVL 128)", "waves": (4,), "aliases": ("sme2-128",)},
 )
