@@ -6,7 +6,9 @@ import mmacalc
 from generated_gemms import OPTIONS
 from generated_kernels import compiled
 from mmacalc.arithmetic.codecs import decode, encode
-from mmacalc.codegen.attention import attention_plan, cuda_attention_plan
+from mmacalc.codegen.attention import Seen, attention_plan
+from mmacalc.codegen.attention_cuda_plan import cuda_attention_plan
+from mmacalc.codegen.tensor_copies import swizzle_name
 from oracles.emulated_kernel import ATTENTION, ptx_of
 
 EMPTY = 0x7DAD  # a NaN of f16; of bf16 a large number
@@ -19,14 +21,16 @@ FLUSHED = {("gfx90a", "f16"): 2.0**-14}  # operands of MFMA that are read as 0
 class Attention:
     """The kernel of a head size, compiled."""
 
-    def __init__(self, target, name, head, causal, folder, wave=None, tile=None, **shape):
+    def __init__(self, target, name, head, causal, folder, wave=None, tile=None, head_v=None, window=None, **shape):
         self.inst, self.head, self.causal, self.target = mmacalc.instruction(target, name), head, causal, target
+        self.head_v, self.window = head_v or head, window
         self.inst, _ = self.inst.split_parameters(shape)
         hip = self.inst.architecture.family.language == "hip"
         self.plan = (attention_plan if hip else cuda_attention_plan)(
-            self.inst, head, causal, **({"wave": wave} if hip else {}), tile=tile
+            self.inst, head, Seen(causal, window or 0), **({"wave": wave} if hip else {}), tile=tile, head_v=self.head_v
         )
-        self.source = mmacalc.generate(self.inst, attention=(1, 2, 64, 64, head), causal=causal, wave=wave, tile=tile)
+        sizes = (1, 2, 64, 64, head) + ((head_v,) if head_v else ())
+        self.source = mmacalc.generate(self.inst, attention=sizes, causal=causal, window=window, wave=wave, tile=tile)
         if hip:
             path = compiled(self.source, target, folder / "a.hsaco", self.plan.wave, OPTIONS.get(target, ()))
         else:
@@ -42,14 +46,21 @@ class Attention:
         """
         rng, form = np.random.default_rng(seed), self.inst.format("A")
         shapes = [(batches, heads, queries), *[(batches, heads // group, keys)] * 2, (batches, heads, queries)]
-        tensors = [Tensor(shape, self.head, form, rows_first) for shape in shapes]
-        q, k, v = (tensor.fill(rng.standard_normal((*tensor.shape, self.head))) for tensor in tensors[:3])
+        widths = (self.head, self.head, self.head_v, self.head_v)
+        tensors = [Tensor(shape, width, form, rows_first) for shape, width in zip(shapes, widths)]
+        q, k, v = (tensor.fill(rng.standard_normal((*tensor.shape, tensor.head))) for tensor in tensors[:3])
         scale, lse = np.float32(self.head**-0.5), np.full((batches, heads, queries), 7, np.float32)
-        strides = [tensor.strides[at] for at in (2, 1, 0) for tensor in tensors]
+        given, strided = [tensor.memory for tensor in tensors], tensors
+        if self.options.get("shared"):  # by TMA
+            sides, strided = zip(tensors, (self.plan.q, self.plan.k, self.plan.v), self.plan.boxes), tensors[3:]
+            given[:3] = [
+                mmacalc.tensor_map(tensor.viewed()[..., : tensor.head], box, swizzle=swizzle_name(side))
+                for tensor, side, box in sides
+            ]
+        strides = [tensor.strides[at] for at in (2, 1, 0) for tensor in strided]
         report = mmacalc.launch(
             self.kernel, (-(-queries // self.plan.block_m), heads, batches), self.plan.threads,
-            *[tensor.memory for tensor in tensors], lse, queries, keys, heads, group, scale, *strides,
-            **self.options,
+            *given, lse, queries, keys, heads, group, scale, *strides, **self.options,
         )  # fmt: skip
         k, v = (np.repeat(each, group, 1) for each in (k, v))
         o, o_bound, right, l_bound = self.expected(q, k, v, float(scale))
@@ -72,7 +83,8 @@ class Attention:
         s_off = scale * np.einsum("bhmd,bhnd->bhmn", abs(q), abs(k)) * (head + 2) * ulp + 4 * abs(s).max() * ulp
         if self.causal:
             rows, columns = np.arange(s.shape[2])[:, None], np.arange(keys)
-            s = np.where(columns <= rows + keys - s.shape[2], s, -np.inf)
+            own = rows + keys - s.shape[2]
+            s = np.where((columns <= own) & (columns > own - (self.window or 1 << 30)), s, -np.inf)
         highest = s.max(-1, keepdims=True)
         highest = np.where(np.isinf(highest), 0, highest)
         p = np.exp(s - highest)

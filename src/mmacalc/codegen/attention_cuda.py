@@ -1,45 +1,138 @@
-"""An attention kernel of NVIDIA in CUDA around mma.sync: see `mmacalc.codegen.attention`.
+"""An attention kernel of NVIDIA in CUDA around mma.sync: see `mmacalc.codegen.attention_cuda_plan`.
 
 K and V lie in shared memory in the order of memory under a swizzle, from where ldmatrix loads both: V turned over. Q
-and O are in registers.
+and O are in registers. While a tile of keys is multiplied, cp.async copies its V and the next K.
 """
 
 from __future__ import annotations
 
-from .attention_parts import Parts, held_in_registers, rescaled, rounded_words, stores
+from .attention_hip import launch_arguments
+from .attention_parts import (
+    constants,
+    head,
+    held_in_registers,
+    masked,
+    places,
+    rescaled,
+    rounded_words,
+    seen,
+    softmax_functions,
+    stores,
+)
 from .fragments import fragment, runs
 from .gemm_cuda import product_functions
+from .gemm_staging import COPY_ASYNC, VECTOR
 from .ldmatrix import matrices
+from .ptx import SYNCHRONIZE
+from .source import indented
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .attention import CudaAttentionPlan
+    from .attention import Problem
+    from .attention_cuda_plan import CudaAttentionPlan
+    from .attention_parts import Held
     from .ldmatrix import Matrices
 
-__all__ = ["parts"]
+__all__ = ["source"]
+
+WAIT_ALL = """\
+static __device__ void wait_for_all_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+"""
+COPY_ROWS = """\
+// Starts to copy a tile of K or V, rows of ROW_BYTES: `at` is the place in shared memory of what this thread copies
+// first, whose row and column `from` points to; zeros beyond the rows that are left. The rows of a round have the
+// swizzle of the first.
+template <int ROW_BYTES>
+static __device__ void copy_rows(unsigned char *at, const element *from, int stride, int row, int left) {
+    enum { ROWS = THREADS * 16 / ROW_BYTES };  // that the threads copy at once
+#pragma unroll
+    for (int n = 0; n < BLOCK_N; n += ROWS)
+        copy(at + n * ROW_BYTES, from + (long long)n * stride, row + n < left ? 16 : 0);
+}
+"""
 
 
-def parts(found: CudaAttentionPlan) -> Parts:
-    """What a kernel around mma.sync has of its own."""
+def source(found: CudaAttentionPlan, sizes: Problem) -> str:
+    """The source of the kernel: O = softmax(scale Q K^T) V.
+
+    Args:
+        sizes: of the launch line that is shown.
+    """
     held = held_in_registers(found)
-    shared = (
-        "__shared__ __attribute__((aligned(128))) unsigned char k_tile[2 * K_BYTES], v_tile[V_BYTES];",
-        "const unsigned int k_stages = shared_address(k_tile), v_stage = shared_address(v_tile);",
-    )
-    return Parts(
-        held,
-        functions=tuple(product_functions(found.instruction, {False, True})),
-        shared=shared,
-        begin=(*_queries(found), *_matrix_places(found), f"float o[TILES_V][{len(held.items)}] = {{}};"),
-        scores=tuple(_scores(found)),
-        rescale=tuple(rescaled(held)),
-        handing=(),
-        values=tuple(_values(found)),
-        end=tuple(stores(held)),
-        asynchronous=False,
-    )
+    lines = [*head(found), *_constants(found, held), *softmax_functions(found, held), *rescaled(held)]
+    lines += [COPY_ASYNC.replace("of the last ALL_BUT stages", "committed last").replace("ALL_BUT", "1"), WAIT_ALL]
+    for side in (found.k, found.v):
+        lines += side.tile.function()
+    lines += [COPY_ROWS, *product_functions(found.instruction, {False, True})]
+    return "\n".join([*lines, *_kernel(found, held), *_launch(found, sizes), ""])
+
+
+def _constants(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
+    inst = found.instruction
+    yield from constants(found, held)
+    yield f"enum {{ STEPS = {found.head // inst.k}, STEPS_P = {found.block_n // inst.k} }};  // of each product"
+    k, v = found.k.tile, found.v.tile
+    yield f"enum {{ K_BYTES = {k.bytes}, V_BYTES = {v.bytes}, K_ROW = {k.row_bytes}, V_ROW = {v.row_bytes} }};"
+    yield ""
+
+
+def _kernel(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
+    yield 'extern "C" __global__ void __launch_bounds__(THREADS)'
+    yield f"{found.name}("
+    yield "    const element *Q, const element *K, const element *V, element *O, float *L,"
+    yield "    int M, int N, int heads, int group, float scale, int q_row, int k_row, int v_row, int o_row,"
+    yield "    long long q_head, long long k_head, long long v_head, long long o_head,"
+    yield "    long long q_batch, long long k_batch, long long v_batch, long long o_batch) {"
+    yield "    __shared__ __attribute__((aligned(128))) unsigned char k_tile[2 * K_BYTES], v_tile[V_BYTES];"
+    yield "    const unsigned int k_stages = shared_address(k_tile), v_stage = shared_address(v_tile);"
+    yield from indented(places(found))
+    yield f"    const int lane = thread % LANES, first_m = block_m + thread / LANES * {found.instruction.m};"
+    for lines in (_copied(found), seen(found, held), _queries(found), _matrix_places(found), _loop(found, held)):
+        yield from indented(lines)
+    yield from indented(stores(held))
+    yield "}"
+    yield ""
+
+
+def _copied(found: CudaAttentionPlan) -> Iterator[str]:
+    """What a thread copies of each tile, from where and to where."""
+    yield "// What this thread copies of each tile."
+    for side in (found.k, found.v):
+        letter, name = side.name.lower(), side.name
+        yield f"const int {letter}_first = thread * {VECTOR} / {name}_ROW, "
+        yield f"    {letter}_byte = thread * {VECTOR} % {name}_ROW;  // row and column"
+        start = f"batch * {letter}_batch + head / group * {letter}_head"
+        row = f"(long long)(first_key + {letter}_first) * {letter}_row"
+        yield f"const element *{letter}_from = {name} + {start} + {row} + {letter}_byte / 2;"
+        yield f"unsigned char *const {letter}_to = {letter}_tile + {letter}_place({letter}_first, {letter}_byte);"
+    yield ""
+
+
+def _loop(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
+    yield f"float o[TILES_V][{len(held.items)}] = {{}};"
+    yield "copy_rows<K_ROW>(k_to, k_from, k_row, k_first, keys - first_key);"
+    yield "commit_copies();"
+    yield "for (int key = first_key, stage = 0; key < keys; key += BLOCK_N, stage ^= 1) {"
+    yield "    wait_for_all_copies();  // of K"
+    yield f"    {SYNCHRONIZE}  // and V and the K before are multiplied: their places are free"
+    yield "    copy_rows<V_ROW>(v_to, v_from, v_row, v_first, keys - key);"
+    yield "    commit_copies();"
+    yield "    v_from += (long long)BLOCK_N * v_row;"
+    yield "    k_from += (long long)BLOCK_N * k_row;"
+    yield "    if (key + BLOCK_N < keys)"
+    yield "        copy_rows<K_ROW>(k_to + (stage ^ 1) * K_BYTES, k_from, k_row, k_first, keys - key - BLOCK_N);"
+    yield "    commit_copies();"
+    yield ""
+    yield from indented(_scores(found))
+    yield f"    {masked(found)}"
+    yield "    if (exponentials(s, factor, base, sum, shrink)) rescale(o, shrink);"
+    yield "    wait_for_copies();  // of V"
+    yield f"    {SYNCHRONIZE}"
+    yield from indented(_values(found))
+    yield "}"
+    yield ""
 
 
 def _both(found: CudaAttentionPlan) -> tuple[Matrices, Matrices]:
@@ -106,7 +199,7 @@ def _scores(found: CudaAttentionPlan) -> Iterator[str]:
     yield "#pragma unroll"
     yield f"    for (int tile = 0; tile < TILES_K; tile += {each}) {{"
     yield f"        unsigned int part[{each}][{count}];"
-    yield f"        load_matrices(part[0], k_stage + k_at[step] + tile * {inst.n} * PANEL);"
+    yield f"        load_matrices(part[0], k_stage + k_at[step] + tile * {inst.n} * K_ROW);"
     yield "#pragma unroll"
     yield f"        for (int n = 0; n < {each}; ++n) multiply(s[tile + n], q[step], part[n]);"
     yield "    }"
@@ -124,8 +217,14 @@ def _values(found: CudaAttentionPlan) -> Iterator[str]:
     yield "#pragma unroll"
     yield f"    for (int tile = 0; tile < TILES_V; tile += {each}) {{"
     yield f"        unsigned int part[{each}][{count}];"
-    yield f"        load_matrices_turned(part[0], v_stage + v_at[tile] + step * {inst.k} * PANEL);"
+    yield f"        load_matrices_turned(part[0], v_stage + v_at[tile] + step * {inst.k} * V_ROW);"
     yield "#pragma unroll"
     yield f"        for (int n = 0; n < {each}; ++n) multiply(o[tile + n], p, part[n]);"
     yield "    }"
     yield "}"
+
+
+def _launch(found: CudaAttentionPlan, sizes: Problem) -> Iterator[str]:
+    grid = f"dim3({-(-sizes.queries // found.block_m)}, {sizes.heads}, {sizes.batches})"
+    yield f"// {found.name}<<<{grid}, {found.threads}>>>("
+    yield from launch_arguments(sizes)

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..compiler.dialects import Intrinsic
-    from .attention import CudaAttentionPlan, Problem
+    from .attention import Problem
+    from .attention_cuda_plan import CudaAttentionPlan
     from .gemm import Piece
 
-__all__ = ["head_comment", "launch_arguments", "source"]
+__all__ = ["extents_of", "head_comment", "launch_arguments", "source"]
 
 PAD = 16  # bytes behind each query's row of P in LDS, against bank conflicts
 EXCHANGES = {
@@ -54,11 +55,13 @@ def head_comment(found: AttentionPlan | CudaAttentionPlan) -> Iterator[str]:
     yield f"// O = softmax(scale Q K^T) V with {inst.name}"
     wave = f", wave{found.wave}" if isinstance(found, AttentionPlan) else ""
     yield f"// on {inst.architecture.title}{wave}."
-    yield f"// Heads of {found.head} elements of {inst.format('A').name}; any number of queries (M) and of keys (N)."
-    if found.causal:
-        yield "// Causal: the query m sees the keys n <= m + N - M, so the last query sees all keys."
-    yield "// Rows are Q[batch][head][m], K and V[batch][head / group][n], O as Q: their elements are neighbours, rows,"
-    yield "// heads and batches have strides in elements, multiples of 8. `group` heads of Q share one of K and V."
+    heads = f"{found.head}{f' (of V and O {found.head_v})' * (found.head != found.head_v)} elements"
+    yield f"// Heads of {heads} of {inst.format('A').name}; any number of queries (M) and of keys (N)."
+    if found.seen.causal:
+        window = f"the last {found.seen.window} of " * bool(found.seen.window)
+        yield f"// Causal: the query m sees {window}the keys n <= m + N - M: the last query's last key is the last."
+    yield "// Rows are Q[batch][head][m], K and V[batch][head / group][n], O as Q; `group` heads of Q share one of K"
+    yield "// and V. Elements of a row are neighbours; rows, heads and batches are multiples of 8 elements apart."
     yield "// scale is positive. L, unless it is null: for each batch, head and query the logarithm of the sum of"
     yield "// exponentials. Queries that see no key get zeros, and -infinity in L."
     yield from compiler_note(inst)
@@ -77,11 +80,14 @@ def _types(found: AttentionPlan, builtin: Intrinsic) -> Iterator[str]:
     yield "typedef unsigned int u32x2 __attribute__((ext_vector_type(2)));"
     yield "typedef unsigned int u32x4 __attribute__((ext_vector_type(4)));  // 16 bytes of a lane's access"
     yield ""
-    yield f"enum {{ HEAD = {found.head}, BLOCK_M = {found.block_m}, BLOCK_N = {found.block_n} }};  // queries, keys"
+    yield f"enum {{ HEAD = {found.head}, HEAD_V = {found.head_v} }};  // elements of a row of Q and K, of V and O"
+    yield f"enum {{ BLOCK_M = {found.block_m}, BLOCK_N = {found.block_n} }};  // queries, keys"
+    if found.seen.window:
+        yield f"enum {{ WINDOW = {found.seen.window} }};  // keys, up to its own, that a query sees"
     yield f"enum {{ WAVE = {found.wave}, WAVES = {found.waves}, THREADS = {found.threads} }};"
     steps = found.head // (inst.k * found.kpack)
     yield (
-        f"enum {{ TILES_Q = {found.tiles_q}, TILES_K = {found.block_n // inst.m}, TILES_V = {found.head // inst.m}, "
+        f"enum {{ TILES_Q = {found.tiles_q}, TILES_K = {found.block_n // inst.m}, TILES_V = {found.head_v // inst.m}, "
         f"STEPS = {steps} }};  // of the instruction in a wave"
     )
     yield f"enum {{ PARTS = {found.kpack}, PARTS_P = {found.block_n // inst.k} }};  // that a lane reads at once; of P"
@@ -114,8 +120,8 @@ def _helpers(found: AttentionPlan) -> Iterator[str]:
         yield "}"
         yield ""
     yield "// The part of Q, K, V or O from a row on, of which `rows` are inside, as a buffer."
-    yield "static __device__ __amdgpu_buffer_rsrc_t rows_of(const void *first, int rows, int stride) {"
-    yield "    return buffer(first, rows > 0 ? ((rows - 1) * stride + HEAD) * (int)sizeof(element) : 0);"
+    yield "static __device__ __amdgpu_buffer_rsrc_t rows_of(const void *first, int rows, int stride, int width) {"
+    yield "    return buffer(first, rows > 0 ? ((rows - 1) * stride + width) * (int)sizeof(element) : 0);"
     yield "}"
     yield ""
 
@@ -162,7 +168,7 @@ def _prologue(found: AttentionPlan) -> Iterator[str]:
     yield "const int wave = __builtin_amdgcn_readfirstlane(thread / WAVE);"
     yield "const int head = __builtin_amdgcn_workgroup_id_y(), batch = __builtin_amdgcn_workgroup_id_z();"
     block = "__builtin_amdgcn_workgroup_id_x()"
-    if found.causal:
+    if found.seen.causal:
         yield "// The last queries, which see the most keys, begin first."
         block = f"(M + BLOCK_M - 1) / BLOCK_M - 1 - {block}"
     yield f"const int first_m = ({block}) * BLOCK_M;"
@@ -175,8 +181,13 @@ def _prologue(found: AttentionPlan) -> Iterator[str]:
     yield f"const int query = {linear_sum(values, 'lane')};  // of this lane in an instruction: a column of D"
     yield "const int wave_m = wave * ROW_WAVE;  // of the workgroup's queries"
     yield f"const int lane_key = {linear_sum(_lane_keys(found), 'lane')};  // of this lane's first result"
-    last = "least(N, first_m + rows + N - M)" if found.causal else "N"
+    last = "least(N, first_m + rows + N - M)" if found.seen.causal else "N"
     yield f"const int keys = {last};  // that any query of the workgroup sees"
+    if found.seen.window:
+        yield "const int oldest = first_m + N - M + 1 - WINDOW;  // that the first query sees"
+        yield "const int first_key = oldest > 0 ? oldest / BLOCK_N * BLOCK_N : 0;"
+    else:
+        yield "const int first_key = 0;"
     yield ""
 
 
@@ -215,7 +226,7 @@ def _queries(found: AttentionPlan) -> Iterator[str]:
     words = sum(piece.width for piece in reads) // 4
     yield "// Q stays in registers."
     yield "const __amdgpu_buffer_rsrc_t q_matrix ="
-    yield "    rows_of(Q + batch * q_batch + head * q_head + (long long)first_m * q_row, rows, q_row);"
+    yield "    rows_of(Q + batch * q_batch + head * q_head + (long long)first_m * q_row, rows, q_row, HEAD);"
     yield f"union {{ value part[PARTS]; unsigned int word[{words}]; }} q[TILES_Q][STEPS];"
     yield "for (int i = 0; i < TILES_Q; ++i)"
     yield "    for (int step = 0; step < STEPS; ++step) {"
@@ -239,7 +250,8 @@ def _fetching(found: AttentionPlan) -> Iterator[str]:
         yield f"{WORDS[size]} {letter}_next[{name}_LOADS];"
         yield f"int {letter}_at[{name}_LOADS];"
         yield f"const int {letter}_stride = {letter}_row * (int)sizeof(element);"
-        yield f"const element *{letter}_from = {name} + batch * {letter}_batch + head / group * {letter}_head;"
+        yield f"const element *{letter}_from = {name} + batch * {letter}_batch + head / group * {letter}_head"
+        yield f"    + (long long)first_key * {letter}_row;"
         if turn and letter == "v":
             yield from _turned_places(found)
             continue
@@ -255,7 +267,8 @@ def _fetching(found: AttentionPlan) -> Iterator[str]:
     yield "const auto fetch_keys = [&](int key) __attribute__((always_inline)) {"
     for letter in "kv":
         size = turn.width if turn and letter == "v" else VECTOR
-        yield f"    const __amdgpu_buffer_rsrc_t {letter}_matrix = rows_of({letter}_from, keys - key, {letter}_row);"
+        given = f"{letter}_from, keys - key, {letter}_row, HEAD{'_V' if letter == 'v' else ''}"
+        yield f"    const __amdgpu_buffer_rsrc_t {letter}_matrix = rows_of({given});"
         yield f"    for (int n = 0; n < {letter.upper()}_LOADS; ++n)"
         load = f"__builtin_amdgcn_raw_buffer_load_b{8 * size}"
         yield f"        {letter}_next[n] = {load}({letter}_matrix, {letter}_at[n], 0, 0);"
@@ -306,8 +319,8 @@ def _loop(found: AttentionPlan, builtin: Intrinsic) -> Iterator[str]:
     yield "float highest[TILES_Q], sum[TILES_Q] = {};  // the largest product; of the exponentials, this lane's sum"
     yield "for (int i = 0; i < TILES_Q; ++i) highest[i] = -__builtin_inff();"
     yield "const float factor = scale * 1.44269504f;  // exp(x) = exp2(x log2(e))"
-    yield "fetch_keys(0);"
-    yield "for (int key = 0; key < keys; key += BLOCK_N) {"
+    yield "fetch_keys(first_key);"
+    yield "for (int key = first_key; key < keys; key += BLOCK_N) {"
     yield "    store_keys();"
     yield "    synchronize();"
     yield "    fetch_keys(key + BLOCK_N);  // arrive while these are multiplied"
@@ -356,19 +369,23 @@ def _mask(found: AttentionPlan) -> Iterator[str]:
     items, count = _item_keys(found), len(fragment(inst.operand("D", found.wave)).items)
     tiles = found.unit // inst.m
     numbers = ", ".join(map(str, items))
-    limit = "N"
-    first = "N"
-    if found.causal:
-        first = "least(N, first_m + wave_m + N - M + 1)"
-        limit = f"least(N, first_m + wave_m + i * {inst.n} + query + N - M + 1)"
-    yield f"if (key + BLOCK_N > {first}) {{  // keys that a query does not see"
+    window = found.seen.window
+    own = f"first_m + wave_m + i * {inst.n} + query + N - M"  # the key of the lane's query
+    first, limit = "N", "N"
+    if found.seen.causal:
+        first, limit = "least(N, first_m + wave_m + N - M + 1)", f"least(N, {own} + 1)"
+    old = "key <= first_m + wave_m + ROW_WAVE - 1 + N - M - WINDOW || " if window else ""
+    yield f"if ({old}key + BLOCK_N > {first}) {{  // keys that a query does not see"
     yield f"    const unsigned char item_keys[{tiles}][{count}] = {{{numbers}}};"
     yield "    for (int i = 0; i < TILES_Q; ++i) {"
     yield f"        const int left = {limit} - key - lane_key;"
+    if window:
+        yield f"        const int begin = {own} + 1 - WINDOW - key - lane_key;"
     yield "        for (int tile = 0; tile < TILES_K; ++tile)"
-    yield "            for (int e = 0; e < SLOTS; ++e)"
-    at = f"tile / {tiles} * {found.unit} + item_keys[tile % {tiles}][e]"
-    yield f"                if ({at} >= left) s[i][tile][e] = -__builtin_inff();"
+    yield "            for (int e = 0; e < SLOTS; ++e) {"
+    yield f"                const int at = tile / {tiles} * {found.unit} + item_keys[tile % {tiles}][e];"
+    yield f"                if ({'at < begin || ' if window else ''}at >= left) s[i][tile][e] = -__builtin_inff();"
+    yield "            }"
     yield "    }"
     yield "}"
     yield ""
@@ -501,7 +518,7 @@ def _epilogue(found: AttentionPlan) -> Iterator[str]:
     count = min(stored[0].count, VECTOR // found.k.bytes)
     firsts = [(run.first.row + at, run.first.slot + at) for run in stored for at in range(0, run.count, count)]
     yield "const __amdgpu_buffer_rsrc_t o_matrix ="
-    yield "    rows_of(O + batch * o_batch + head * o_head + (long long)first_m * o_row, rows, o_row);"
+    yield "    rows_of(O + batch * o_batch + head * o_head + (long long)first_m * o_row, rows, o_row, HEAD_V);"
     yield "for (int i = 0; i < TILES_Q; ++i) {"
     for distance in _distances(found):
         yield f"    sum[i] += across{distance}(sum[i], lane);"
@@ -530,13 +547,20 @@ def _launch(found: AttentionPlan, sizes: Problem) -> Iterator[str]:
     blocks = -(-sizes.queries // found.block_m)
     grid = f"dim3({blocks}, {sizes.heads}, {sizes.batches})"
     yield f"// hipLaunchKernelGGL({found.name}, {grid}, dim3({found.threads}), 0, stream,"
-    yield from launch_arguments(found.head, sizes)
+    yield from launch_arguments(sizes)
 
 
-def launch_arguments(head: int, sizes: Problem) -> Iterator[str]:
+def extents_of(sizes: Problem) -> tuple[list[int], list[int], list[int]]:
+    """The strides of rows, heads and batches of Q, K, V and O, tensors [batch][head][row][element] without gaps."""
+    rows = [sizes.head, sizes.head, sizes.head_v, sizes.head_v]
+    heads = [row * count for row, count in zip(rows, (sizes.queries, sizes.keys, sizes.keys, sizes.queries))]
+    return rows, heads, [head * sizes.heads for head in heads]
+
+
+def launch_arguments(sizes: Problem) -> Iterator[str]:
     """The arguments of a launch line, of tensors [batch][head][row][element] without gaps."""
-    q, k = sizes.queries * head, sizes.keys * head
-    yield f"//     Q, K, V, O, nullptr, {sizes.queries}, {sizes.keys}, {sizes.heads}, 1, {head**-0.5:.9f}f,"
-    yield f"//     {head}, {head}, {head}, {head}, {q}, {k}, {k}, {q},"
-    yield f"//     {q * sizes.heads}, {k * sizes.heads}, {k * sizes.heads}, {q * sizes.heads});"
+    rows, heads, batches = extents_of(sizes)
+    yield f"//     Q, K, V, O, nullptr, {sizes.queries}, {sizes.keys}, {sizes.heads}, 1, {sizes.head**-0.5:.9f}f,"
+    yield f"//     {', '.join(map(str, (*rows, *heads)))},"
+    yield f"//     {', '.join(map(str, batches))});"
     yield "//     Q, K, V, O, L, M, N, heads, group, scale; strides of rows, heads, batches of Q, K, V, O"

@@ -1,29 +1,36 @@
-"""What the attention kernels of NVIDIA share: the loop over the keys, masks, the online softmax, copies, stores.
+"""What the attention kernels of NVIDIA share: masks, the online softmax, where results are, stores.
 
-K and V go to shared memory by cp.async, a tile of keys at a time: while one is multiplied, its V and the next K are on
-their way. The kernels differ in where Q, the products and O are, and by which instruction they multiply: `Parts`.
+The kernels differ in how Q, K and V come to shared memory (`attention_cuda`: cp.async; `attention_tma`: tensor copies
+by a warp of its own), in where the products and O are, and by which instruction they multiply.
+
+What is taken from a query's products before the exponentials, its base, need not be the largest of them: it follows
+only when that is 2^8 times larger, and only then O is multiplied (FlashAttention-4: Algorithm and Kernel Pipelining
+Co-Design, Zadouri et al., 2026). The exponentials are at most 256 then, and rounded as exactly as before.
 """
 
 from __future__ import annotations
 
+import re
+
 from ..base.records import TupleRecord
-from .attention_hip import head_comment, launch_arguments
+from .attention_hip import head_comment
 from .epilogue import DIALECTS
 from .fragments import fragment
-from .gemm_staging import COPY_ASYNC, VECTOR
-from .ptx import HEADER, SHARED_ADDRESS, SYNCHRONIZE
+from .ptx import HEADER, SHARED_ADDRESS
 from .source import indented, memory_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .attention import CudaAttentionPlan, Problem
+    from .attention_cuda_plan import CudaAttentionPlan
 
 __all__ = [
-    "Held", "Parts", "held_in_registers", "logarithms", "rescaled", "rounded_words", "shares", "source", "stores",
+    "Held", "constants", "head", "held_in_registers", "logarithms", "masked", "places", "rescaled",
+    "rounded_words", "seen", "shares", "softmax_functions", "stores",
 ]  # fmt: skip
 
+MOST_GROWTH = 8  # of the largest product, as a power of 2, without O being multiplied
 HELPERS = """\
 static __device__ float power_of_2(float x) {
     float found;
@@ -64,23 +71,17 @@ static __device__ float across(float value, int distance) {
     return found;
 }
 """
-WAIT_ALL = """\
-static __device__ void wait_for_all_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-"""
-COPY_ROWS = """\
-// Starts to copy a tile of Q, K or V: `at` is the place in shared memory of what this thread copies first, whose row
-// and column `from` points to; zeros beyond the rows that are left. The rows of a round have the swizzle of the first.
-template <int TILE_ROWS>
-static __device__ void copy_rows(unsigned char *at, const element *from, int stride, int row, int left) {
-#pragma unroll
-    for (int n = 0; n < TILE_ROWS; n += ROWS)
-#pragma unroll
-        for (int panel = 0; panel < PANELS; ++panel)
-            copy(at + (panel * TILE_ROWS + n) * PANEL, from + (long long)n * stride + panel * PANEL / 2,
-                 row + n < left ? 16 : 0);
+ANY_LANE = """\
+// Whether it is so in any lane of the warp.
+static __device__ bool in_any_lane(bool is_so) {
+    unsigned int found;
+    asm volatile("{ .reg .pred mine, any;\\n"
+                 "setp.ne.u32 mine, %1, 0;\\n"
+                 "vote.sync.any.pred any, mine, 0xffffffff;\\n"
+                 "selp.u32 %0, 1, 0, any; }" : "=r"(found) : "r"((unsigned int)is_so));
+    return found != 0;
 }
 """
-VISIBLE = 'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
 
 
 class Held(TupleRecord):
@@ -106,27 +107,6 @@ class Held(TupleRecord):
         return tuple(sorted({row for _, row, _ in self.items}))
 
 
-class Parts(TupleRecord):
-    """What a kernel has of its own, as lines of C.
-
-    held: where its results are; functions: beside those that all have; shared: the declarations of shared memory;
-    begin: Q and what else is ready before the loop; scores: S = Q K^T, into `s`; rescale: O times `shrink`, of the
-    thread's query `i`; handing: what is done with P before all threads have come to the second product; values:
-    O += P V; end: the stores; asynchronous: whether the asynchronous proxy reads shared memory.
-    """
-
-    held: Held
-    functions: tuple[str, ...]
-    shared: tuple[str, ...]
-    begin: tuple[str, ...]
-    scores: tuple[str, ...]
-    rescale: tuple[str, ...]
-    handing: tuple[str, ...]
-    values: tuple[str, ...]
-    end: tuple[str, ...]
-    asynchronous: bool = True
-
-
 def held_in_registers(found: CudaAttentionPlan) -> Held:
     """Where mma.sync and wgmma have their results: eight columns at a time."""
     d = fragment(found.instruction.operand("D"))
@@ -142,187 +122,173 @@ def held_in_registers(found: CudaAttentionPlan) -> Held:
     return Held(found.lanes, 8, items, d.first("row", "d"), d.first("column", "d"), lines, tuple(distances))
 
 
-def source(found: CudaAttentionPlan, sizes: Problem, parts: Parts) -> str:
-    """The source of the kernel: O = softmax(scale Q K^T) V.
-
-    Args:
-        sizes: of the launch line that is shown.
-    """
-    lines = [*head_comment(found), *_constants(found, parts.held), *_helpers(found, parts.held), *parts.functions]
-    return "\n".join([*lines, *_kernel(found, parts), *_launch(found, sizes), ""])
-
-
-def _constants(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
-    inst, tile = found.instruction, found.k.tile
-    panel = tile.panel or tile.row_bytes
-    yield HEADER + SHARED_ADDRESS.rstrip()
+def head(found: CudaAttentionPlan) -> Iterator[str]:
+    """The comment, and what stands for CUDA's headers."""
+    yield from head_comment(found)
+    more = "#define __forceinline__ __inline__ __attribute__((always_inline))\n"
+    more += "#define __grid_constant__ __attribute__((grid_constant))\n" * bool(found.q)
+    bounds = "__launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))"
+    text = re.sub(r"__launch_bounds__\(threads\).*", bounds, HEADER)
+    yield text.replace("#endif\n", f"{more}#endif\n", 1) + SHARED_ADDRESS.rstrip()
     yield ""
+
+
+def constants(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
+    """The sizes that all kernels have."""
+    inst, width = found.instruction, held.width
     yield f"typedef {memory_type(inst.format('A').name, 'cuda')} element;  // the bits of {inst.format('A').name}"
-    yield f"enum {{ HEAD = {found.head}, BLOCK_M = {found.block_m}, BLOCK_N = {found.block_n} }};  // queries, keys"
+    yield f"enum {{ HEAD = {found.head}, HEAD_V = {found.head_v} }};  // elements of a row of Q and K, of V and O"
+    yield f"enum {{ BLOCK_M = {found.block_m}, BLOCK_N = {found.block_n} }};  // queries, keys"
+    if found.seen.window:
+        yield f"enum {{ WINDOW = {found.seen.window} }};  // keys, up to its own, that a query sees"
     yield f"enum {{ THREADS = {found.threads}, LANES = {held.lanes} }};  // of a block; of a product"
-    yield f"enum {{ PANEL = {panel}, PANELS = {tile.row_bytes // panel} }};  // bytes of its rows; of HEAD"
-    yield f"enum {{ ROWS = {found.threads * VECTOR // panel} }};  // that the threads copy at once"
-    yield f"enum {{ K_BYTES = {tile.bytes}, V_BYTES = K_BYTES }};  // of a tile"
-    width = held.width
-    yield f"enum {{ STEPS = {found.head // inst.k}, TILES_K = {found.block_n // width} }};  // of the first product"
-    yield f"enum {{ STEPS_P = {found.block_n // inst.k}, TILES_V = {found.head // width} }};  // of the second"
+    yield f"enum {{ TILES_K = {found.block_n // width}, TILES_V = {found.head_v // width} }};  // of {width} columns"
     yield f"enum {{ QUERIES = {len(held.rows)} }};  // of which a thread has results"
-    yield ""
 
 
-def _helpers(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
+def softmax_functions(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
+    """The functions around the products: masks, the online softmax, and what they call."""
     yield DIALECTS["cuda"].functions["reciprocal"]
     yield HELPERS.replace("TYPE", found.instruction.format("A").name)
     if held.distances:
         yield ACROSS
-    yield COPY_ASYNC.replace("of the last ALL_BUT stages", "committed last").replace("ALL_BUT", "1")
-    yield WAIT_ALL
-    for side in found.sides:
-        yield from side.tile.function()
-    yield COPY_ROWS
+    yield ANY_LANE
+    yield from _mask(found, held)
+    yield from _exponentials(held)
 
 
-def _kernel(found: CudaAttentionPlan, parts: Parts) -> Iterator[str]:
-    yield 'extern "C" __global__ void __launch_bounds__(THREADS)'
-    yield f"{found.name}("
-    yield "    const element *Q, const element *K, const element *V, element *O, float *L,"
-    yield "    int M, int N, int heads, int group, float scale, int q_row, int k_row, int v_row, int o_row,"
-    yield "    long long q_head, long long k_head, long long v_head, long long o_head,"
-    yield "    long long q_batch, long long k_batch, long long v_batch, long long o_batch) {"
-    for lines in (_prologue(found, parts), _places(found), parts.begin, _loop(found, parts), parts.end):
-        yield from indented(lines)
-    yield "}"
-    yield ""
+def _arrays(held: Held, names: str = "end") -> tuple[str, str]:
+    """The parameters of a tile of products, and the queries of a group of results as a table."""
+    queries = ", ".join(str(query) for query, _, _ in held.items)
+    return f"float (&s)[TILES_K][{len(held.items)}]", f"const unsigned char d_query[] = {{{queries}}};"
 
 
-def _prologue(found: CudaAttentionPlan, parts: Parts) -> Iterator[str]:
-    yield from parts.shared
-    yield "int thread, block, head, batch;"
-    for name, register in (("thread", "tid.x"), ("block", "ctaid.x"), ("head", "ctaid.y"), ("batch", "ctaid.z")):
-        yield f'asm("mov.u32 %0, %%{register};" : "=r"({name}));'
-    if found.causal:
-        yield "// The last queries, which see the most keys, begin first."
-        yield "const int block_m = ((M + BLOCK_M - 1) / BLOCK_M - 1 - block) * BLOCK_M;"
-    else:
-        yield "const int block_m = block * BLOCK_M;"
-    yield f"const int lane = thread % LANES, first_m = block_m + thread / LANES * {found.instruction.m};"
-    yield from parts.held.lines
-    if found.causal:
-        yield "const int last_m = block_m + BLOCK_M < M ? block_m + BLOCK_M : M;"
-        yield "const int keys = N < last_m + N - M ? N : last_m + N - M;  // that any query of the block sees"
-    else:
-        yield "const int keys = N;"
-    yield ""
-
-
-def _places(found: CudaAttentionPlan) -> Iterator[str]:
-    """What a thread copies of each tile, from where and to where."""
-    yield "// What this thread copies of each tile."
-    yield "const int row = thread * 16 / PANEL, column = thread * 16 % PANEL;  // in bytes"
-    for side in found.sides:
-        letter, name = side.name.lower(), side.name
-        of, first = ("head", "(block_m + row)") if letter == "q" else ("head / group", "row")
-        start = f"batch * {letter}_batch + {of} * {letter}_head + (long long){first} * {letter}_row"
-        yield f"const element *{letter}_from = {name} + {start} + column / 2;"
-        yield f"unsigned char *const {letter}_to = {letter}_tile + {letter}_place(row, column);"
-    yield ""
-
-
-def _loop(found: CudaAttentionPlan, parts: Parts) -> Iterator[str]:
-    yield "float highest[QUERIES], sum[QUERIES] = {};  // of each query the largest product, and this thread's sum"
-    yield "#pragma unroll"
-    yield "for (int i = 0; i < QUERIES; ++i) highest[i] = minus_infinity();"
-    yield "const float factor = scale * 1.44269504f;  // exp(x) = exp2(x log2(e))"
-    if found.q:
-        yield "copy_rows<BLOCK_M>(q_to, q_from, q_row, row, M - block_m);"
-    yield "copy_rows<BLOCK_N>(k_to, k_from, k_row, row, keys);"
-    yield "commit_copies();"
-    yield "for (int key = 0, stage = 0; key < keys; key += BLOCK_N, stage ^= 1) {"
-    visible = ["    // The asynchronous proxy, through which the products read, sees what this thread copied."]
-    visible = [*visible, f"    {VISIBLE}"] if parts.asynchronous else []
-    yield "    wait_for_all_copies();  // of K"
-    yield from visible
-    yield f"    {SYNCHRONIZE}  // and V and the K before are multiplied: their places are free"
-    yield "    copy_rows<BLOCK_N>(v_to, v_from, v_row, row, keys - key);"
-    yield "    commit_copies();"
-    yield "    v_from += (long long)BLOCK_N * v_row;"
-    yield "    k_from += (long long)BLOCK_N * k_row;"
-    yield "    if (key + BLOCK_N < keys)"
-    yield "        copy_rows<BLOCK_N>(k_to + (stage ^ 1) * K_BYTES, k_from, k_row, row, keys - key - BLOCK_N);"
-    yield "    commit_copies();"
-    yield ""
-    for lines in (parts.scores, _mask(found, parts.held), _softmax(parts), parts.handing):
-        yield from indented(lines)
-    yield "    wait_for_copies();  // of V"
-    yield from visible[1:]
-    yield f"    {SYNCHRONIZE}"
-    yield from indented(parts.values)
-    yield "}"
-    yield ""
+def _over_results(held: Held, body: str, indent: str = "    ") -> Iterator[str]:
+    """A loop over a thread's results of a tile."""
+    yield f"{indent}#pragma unroll"
+    yield f"{indent}for (int tile = 0; tile < TILES_K; ++tile)"
+    yield f"{indent}#pragma unroll"
+    yield f"{indent}    for (int e = 0; e < {len(held.items)}; ++e)"
+    yield f"{indent}        {body}"
 
 
 def _mask(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
-    limit = "first_m + N - M + 1 < N ? first_m + N - M + 1 : N" if found.causal else "N"
-    yield f"if (key + BLOCK_N > ({limit})) {{  // keys that a query does not see"
-    queries, columns = (", ".join([str(item[at]) for item in held.items]) for at in (0, 2))
-    yield f"    const unsigned char d_query[] = {{{queries}}}, d_columns[] = {{{columns}}};"
-    yield "    int left[QUERIES];  // of this tile, behind the first key that the thread has"
-    first = f" - {held.column}" if held.column != "0" else ""
-    for number, row in enumerate(held.rows):
-        if found.causal:
-            seen = f"first_m + {held.row}{f' + {row}' if row else ''} + N - M + 1"
-            yield f"    left[{number}] = {seen};"
-            yield f"    left[{number}] = (left[{number}] < N ? left[{number}] : N) - key{first};"
-        else:
-            yield f"    left[{number}] = N - key{first};"
-    yield "#pragma unroll"
-    yield "    for (int tile = 0; tile < TILES_K; ++tile)"
-    yield "#pragma unroll"
-    yield f"        for (int e = 0; e < {len(held.items)}; ++e)"
-    yield f"            if (tile * {held.width} + d_columns[e] >= left[d_query[e]]) s[tile][e] = minus_infinity();"
+    tile, queries = _arrays(held)
+    columns = ", ".join(str(column) for _, _, column in held.items)
+    yield "// The products with keys that a query does not see become -infinity: key counts from the thread's first."
+    begin = ", const int (&begin)[QUERIES]" if found.seen.window else ""
+    yield f"static __device__ __forceinline__ void mask({tile}, int key{begin}, const int (&end)[QUERIES]) {{"
+    yield f"    {queries[:-1]}, d_columns[] = {{{columns}}};"
+    at = f"key + tile * {held.width} + d_columns[e]"
+    hidden = f"{at} >= end[d_query[e]]"
+    if found.seen.window:
+        hidden = f"{at} < begin[d_query[e]] || {hidden}"
+    yield from _over_results(held, f"if ({hidden}) s[tile][e] = minus_infinity();")
     yield "}"
     yield ""
 
 
-def _softmax(parts: Parts) -> Iterator[str]:
-    held = parts.held
-    count, queries = len(held.items), ", ".join(str(query) for query, _, _ in held.items)
-    yield f"const unsigned char d_query[] = {{{queries}}};  // of the thread's, for each of its results"
+def _exponentials(held: Held) -> Iterator[str]:
+    tile, queries = _arrays(held)
+    yield "// Turns products into exponentials, which are added to the sums. O is to be multiplied by shrink if the"
+    yield "// result says so, for any lane of the warp: bases follow products that are larger by more than a factor of"
+    yield f"// 2^{MOST_GROWTH}."
+    yield f"static __device__ __forceinline__ bool exponentials({tile}, float factor,"
+    yield "    float (&base)[QUERIES], float (&sum)[QUERIES], float (&shrink)[QUERIES]) {"
+    yield f"    {queries}  // of the thread's, for each of its results"
+    yield "    bool moved = false;"
     yield "#pragma unroll"
-    yield "for (int i = 0; i < QUERIES; ++i) {"
-    yield "    float most = highest[i];"
-    yield "#pragma unroll"
-    yield "    for (int tile = 0; tile < TILES_K; ++tile)"
-    yield "#pragma unroll"
-    yield f"        for (int e = 0; e < {count}; ++e)"
-    yield "            if (d_query[e] == i) most = largest(most, s[tile][e]);"
+    yield "    for (int i = 0; i < QUERIES; ++i) {"
+    yield "        float most = minus_infinity();"
+    yield from _over_results(held, "if (d_query[e] == i) most = largest(most, s[tile][e]);", "        ")
     for distance in held.distances:
-        yield f"    most = largest(most, across(most, {distance}));"
-    yield "    // 0 as long as a query has seen no key: infinity - infinity is NaN."
-    yield "    const float base = most == minus_infinity() ? 0 : most * factor;"
-    yield "    const float shrink = power_of_2(highest[i] * factor - base);"
-    yield "    highest[i] = most;"
-    yield "    sum[i] *= shrink;"
-    yield from indented(parts.rescale)
+        yield f"        most = largest(most, across(most, {distance}));"
+    yield f"        const bool grows = most * factor > base[i] + {MOST_GROWTH};"
+    yield "        shrink[i] = grows ? power_of_2(base[i] - most * factor) : 1;"
+    yield "        base[i] = grows ? most * factor : base[i];"
+    yield "        sum[i] *= shrink[i];"
+    yield "        moved = moved || grows;"
+    yield "        // 0 as long as a query has seen no key: infinity - infinity is NaN."
+    yield "        const float less = base[i] == minus_infinity() ? 0 : base[i];"
     yield "#pragma unroll"
-    yield "    for (int tile = 0; tile < TILES_K; ++tile)"
+    yield "        for (int tile = 0; tile < TILES_K; ++tile)"
     yield "#pragma unroll"
-    yield f"        for (int e = 0; e < {count}; ++e)"
-    yield "            if (d_query[e] == i) {"
-    yield "                s[tile][e] = power_of_2(s[tile][e] * factor - base);"
-    yield "                sum[i] += s[tile][e];"
-    yield "            }"
+    yield f"            for (int e = 0; e < {len(held.items)}; ++e)"
+    yield "                if (d_query[e] == i) {"
+    yield "                    s[tile][e] = power_of_2(s[tile][e] * factor - less);"
+    yield "                    sum[i] += s[tile][e];"
+    yield "                }"
+    yield "    }"
+    yield "    return in_any_lane(moved);"
     yield "}"
     yield ""
+
+
+def places(found: CudaAttentionPlan) -> Iterator[str]:
+    """The block's place: its queries and head, and the keys that any of them sees."""
+    yield "int thread, block, head, batch;"
+    for name, register in (("thread", "tid.x"), ("block", "ctaid.x"), ("head", "ctaid.y"), ("batch", "ctaid.z")):
+        yield f'asm("mov.u32 %0, %%{register};" : "=r"({name}));'
+    if found.seen.causal:
+        yield "// The last queries, which see the most keys, begin first."
+        yield "const int block_m = ((M + BLOCK_M - 1) / BLOCK_M - 1 - block) * BLOCK_M;"
+        yield "const int last_m = block_m + BLOCK_M < M ? block_m + BLOCK_M : M;"
+        yield "const int keys = N < last_m + N - M ? N : last_m + N - M;  // that any query of the block sees"
+    else:
+        yield "const int block_m = block * BLOCK_M;"
+        yield "const int keys = N;"
+    if found.seen.window:
+        yield "const int oldest = block_m + N - M + 1 - WINDOW;  // that the first query sees"
+        yield "const int first_key = oldest > 0 ? oldest / BLOCK_N * BLOCK_N : 0;"
+    else:
+        yield "const int first_key = 0;"
+    yield "const float factor = scale * 1.44269504f;  // exp(x) = exp2(x log2(e))"
+
+
+def seen(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
+    """Which keys the thread's queries see, and what is kept of each query."""
+    yield from held.lines
+    column = f" - {held.column}" if held.column != "0" else ""
+    names = ("begin", "end") if found.seen.window else ("end",)
+    yield f"int {', '.join(f'{name}[QUERIES]' for name in names)};  // of the keys that a query sees"
+    for number, row in enumerate(held.rows):
+        query = f"first_m + {held.row}{f' + {row}' if row else ''}"
+        yield f"end[{number}] = {_least('N', f'{query} + N - M + 1') if found.seen.causal else 'N'}{column};"
+        if found.seen.window:
+            yield f"begin[{number}] = {query} + N - M + 1 - WINDOW{column};"
+    if found.seen.causal:
+        yield f"const int all_see = {_least('N', 'first_m + N - M + 1')};  // keys before it, unless they are too old"
+    else:
+        yield "const int all_see = N;"
+    if found.seen.window:
+        yield f"const int too_old = first_m + {found.instruction.m} + N - M - WINDOW;  // for one of them"
+    yield "float base[QUERIES], sum[QUERIES] = {}, shrink[QUERIES];  // of a query; sums of this thread's keys"
+    yield "#pragma unroll"
+    yield "for (int i = 0; i < QUERIES; ++i) base[i] = minus_infinity();"
+
+
+def _least(one: str, other: str) -> str:
+    return f"({other} < {one} ? {other} : {one})"
+
+
+def masked(found: CudaAttentionPlan) -> str:
+    """The mask of a tile from `key` on, where it needs one."""
+    old, begin = ("key < too_old || ", "begin, ") if found.seen.window else ("", "")
+    return f"if ({old}key + BLOCK_N > all_see) mask(s, key, {begin}end);"
 
 
 def rescaled(held: Held) -> Iterator[str]:
-    """O in registers, times `shrink`."""
+    """The function that multiplies O in registers by `shrink`."""
+    _, queries = _arrays(held)
+    yield f"static __device__ __forceinline__ void rescale(float (&o)[TILES_V][{len(held.items)}],"
+    yield "    const float (&shrink)[QUERIES]) {"
+    yield f"    {queries}"
     yield "#pragma unroll"
-    yield "for (int tile = 0; tile < TILES_V; ++tile)"
+    yield "    for (int tile = 0; tile < TILES_V; ++tile)"
     yield "#pragma unroll"
-    yield f"    for (int e = 0; e < {len(held.items)}; ++e)"
-    yield "        if (d_query[e] == i) o[tile][e] *= shrink;"
+    yield f"        for (int e = 0; e < {len(held.items)}; ++e) o[tile][e] *= shrink[d_query[e]];"
+    yield "}"
+    yield ""
 
 
 def rounded_words(words: int, count: int, step: str = "step") -> Iterator[str]:
@@ -355,7 +321,7 @@ def logarithms(held: Held) -> Iterator[str]:
     first = f" && {held.column} == 0" if held.column != "0" else ""
     yield f"if (L && row < M{first})"
     yield "    L[((long long)batch * heads + head) * M + row] ="
-    yield "        (highest[i] * factor + logarithm_of_2(sum[i])) * 0.69314718f;"
+    yield "        (base[i] + logarithm_of_2(sum[i])) * 0.69314718f;"
 
 
 def stores(held: Held) -> Iterator[str]:
@@ -374,12 +340,3 @@ def stores(held: Held) -> Iterator[str]:
     yield "    }"
     yield from indented(logarithms(held))
     yield "}"
-
-
-def _launch(found: CudaAttentionPlan, sizes: Problem) -> Iterator[str]:
-    grid = f"dim3({-(-sizes.queries // found.block_m)}, {sizes.heads}, {sizes.batches})"
-    shared = f", {found.shared}" if found.shared else ""
-    if shared:
-        yield f"// cudaFuncSetAttribute({found.name}, cudaFuncAttributeMaxDynamicSharedMemorySize{shared});"
-    yield f"// {found.name}<<<{grid}, {found.threads}{shared}>>>("
-    yield from launch_arguments(found.head, sizes)

@@ -1,118 +1,200 @@
-"""An attention kernel of Hopper in CUDA around wgmma: see `mmacalc.codegen.attention`.
+"""An attention kernel of Hopper in CUDA around wgmma: see `mmacalc.codegen.attention_cuda_plan`.
 
-Q, K and V lie in shared memory as memory has them, in panels of 128 bytes of a row (of 64 or 32 where the head asks for
-it): K-major for Q K^T, and V, whose rows are k of P V, MN-major. D of the first product, rounded, is A of the second.
+A warpgroup of its own copies by TMA. Two others multiply, 64 queries each, by turns: while one computes exponentials
+the other's products run. Within a warpgroup the products of the next keys are started before P V of these, and the
+exponentials of the next are computed while P V runs (FlashAttention-3: Shah et al., arXiv:2407.08608, algorithm 2 and
+section 3.1). D of the first product, rounded, is A of the second.
 
-Source: PTX ISA 9.1, section 9.7.15.5.
+Sources: PTX ISA 9.1, sections 9.7.13.1 (bar), 9.7.15.5 (wgmma), 9.7.20 (setmaxnreg); and those of `attention_tma`.
 """
 
 from __future__ import annotations
 
-from ..families.descriptors import SWIZZLES as SWIZZLE_CODES
-from .attention_parts import Parts, held_in_registers, rescaled, rounded_words, stores
-from .ptx import DESCRIPTOR, braced, operand_texts, operands
-from .tensor_copies import VECTOR, offsets, swizzle_name
-from .wgmma import ROWS
+from ..families.descriptors import SWIZZLES
+from .attention_parts import held_in_registers, masked, rescaled, rounded_words, seen, softmax_functions, stores
+from .attention_tma import copying, descriptor, kernel_head, launch, step_offset, top
+from .gemm_tma import DESCRIPTOR_AT
+from .ptx import SYNCHRONIZE, braced, operand_texts, operands
+from .source import indented
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from .attention import CudaAttentionPlan
-    from .staging import Side
+    from .attention import Problem
+    from .attention_cuda_plan import CudaAttentionPlan
+    from .attention_parts import Held
 
-__all__ = ["descriptors", "k_major_offset", "parts", "tiles_in_shared_memory"]
+__all__ = ["source"]
 
+REGISTERS = (24, 240)  # of a thread that copies, and of the others: 128 x 24 + 256 x 240 = 384 x 168, as launched
+TURNS = """\
+// The warpgroups start their products by turns: barriers 1 and 2, at which one waits and the other arrives.
+static __device__ void take_turn(int warpgroup) {
+    asm volatile("bar.sync %0, 256;" : : "r"(1 + warpgroup) : "memory");
+}
 
-def parts(found: CudaAttentionPlan) -> Parts:
-    """What a kernel around wgmma has of its own."""
-    held = held_in_registers(found)
-    assert found.q
-    rows = f" + thread / LANES * {found.instruction.m * found.q.panel}" if found.groups > 1 else ""
-    texts = {"Q": f"descriptor(q_tile{rows}", "K": "descriptor(k_tile", "V": "descriptor(v_tile"}
-    return Parts(
-        held,
-        functions=(DESCRIPTOR,),
-        shared=tuple(tiles_in_shared_memory(found)),
-        begin=(*descriptors(found, SWIZZLE_CODES["wgmma"], texts), f"float o[TILES_V][{len(held.items)}] = {{}};"),
-        scores=tuple(_scores(found)),
-        rescale=tuple(rescaled(held)),
-        handing=(),
-        values=tuple(_values(found)),
-        end=tuple(stores(held)),
-    )
+static __device__ void give_turn(int warpgroup) {
+    asm volatile("bar.arrive %0, 256;" : : "r"(1 + warpgroup) : "memory");
+}
+"""
 
 
-def tiles_in_shared_memory(found: CudaAttentionPlan) -> Iterator[str]:
-    """Q, two tiles of K, and one of V, in dynamic shared memory."""
-    assert found.q
-    yield "extern __shared__ unsigned char memory[];  // of the tiles, and up to 1024 to align them"
-    yield "unsigned char *const q_tile = memory + (-shared_address(memory) & 1023);"
-    yield f"unsigned char *const k_tile = q_tile + {found.q.tile.bytes}, *const v_tile = k_tile + 2 * K_BYTES;"
-
-
-def descriptors(found: CudaAttentionPlan, codes: Mapping[str, int], texts: Mapping[str, str]) -> Iterator[str]:
-    """The matrix descriptors of Q and K, which are K-major, and of V, which is MN-major.
+def source(found: CudaAttentionPlan, sizes: Problem) -> str:
+    """The source of the kernel: O = softmax(scale Q K^T) V.
 
     Args:
-        codes: of swizzles. texts: for each of Q, K and V what makes its descriptor, and of which place.
+        sizes: of the launch line that is shown.
     """
-    for side in found.sides:
-        leading, stride = offsets(side) if side.name == "V" else (VECTOR, ROWS * side.panel)
-        given = f"{texts[side.name]}, {leading}, {stride}, {codes[swizzle_name(side)]})"
-        major = "MN" if side.name == "V" else "K"
-        yield f"const unsigned long long {side.name.lower()}_start = {given};  // {major}-major"
+    held = held_in_registers(found)
+    lines = [*top(found, held), DESCRIPTOR_AT, *softmax_functions(found, held), *rescaled(held)]
+    lines += [*_scores(found), *_values(found), *_waits(found), *_rounding(found), *[TURNS] * (found.groups > 1)]
+    lines += kernel_head(found, {"free": ("STAGES", "GROUPS")})
+    for part in (_producer(found), _consumer(found, held), stores(held)):
+        lines += indented(part)
+    return "\n".join([*lines, "}", "", *launch(found, sizes), ""])
 
 
-def k_major_offset(side: Side, step: int, k: int) -> int:
-    """The bytes from the start of Q or K to those of a step along the head's elements."""
-    byte = step * k * side.bytes
-    return byte // side.panel * side.depth * side.panel + byte % side.panel
+def _results(name: str, words: int, constraint: str) -> list[str]:
+    return [f'"{constraint}"({name}[{at // 4}][{at % 4}])' for at in range(words)]
 
 
 def _scores(found: CudaAttentionPlan) -> Iterator[str]:
     inst, steps = found.instruction, found.head // found.instruction.k
     assert found.q
     words = inst.operand("D").registers
-    yield "// The products of queries and keys."
-    yield "float s[TILES_K][4];"
-    yield "const unsigned long long k_stage = k_start + stage * (K_BYTES / 16);"
-    yield 'asm volatile("wgmma.fence.sync.aligned;\\n"'
+    yield "// Starts the products of queries and keys."
+    yield "static __device__ __forceinline__ void start_scores(float (&s)[TILES_K][4],"
+    yield "    unsigned long long q, unsigned int at) {"
+    yield f"    const unsigned long long k = {descriptor(found.k, 'at', _codes())};  // K-major"
+    yield '    asm volatile("wgmma.fence.sync.aligned;\\n"'
     inputs = []
     for step in range(steps):
-        yield f'             "{inst.name} "  // step {step}'
+        yield f'                 "{inst.name} "  // step {step}'
         a, b = words + 2 * step, words + 2 * step + 1
-        add = "1" if step else "0"
         texts = {"S": braced(0, words), "Q's and K's descriptors": f"%{a}, %{b}"}
-        texts["scale-d, signs, K-major both"] = f"{add}, 1, 1, 0, 0"
-        yield from operand_texts(texts, ";\\n")
-        for name, side in (("q_start", found.q), ("k_stage", found.k)):
-            inputs.append(f'"l"({name} + {k_major_offset(side, step, inst.k) // 16})')
-    yield '             "wgmma.commit_group.sync.aligned;\\n"'
-    yield '             "wgmma.wait_group.sync.aligned 0;"'
-    yield from operands(list(_results("s", words, "=f")), inputs, ' : "memory"')
+        texts["scale-d, signs, K-major both"] = f"{int(step > 0)}, 1, 1, 0, 0"
+        yield from indented(operand_texts(texts, ";\\n"))
+        for name, side in (("q", found.q), ("k", found.k)):
+            inputs.append(f'"l"({name} + {step_offset(side, step, inst.k)})')
+    yield '                 "wgmma.commit_group.sync.aligned;"'
+    yield from indented(operands(_results("s", words, "=f"), inputs, ' : "memory"'))
+    yield "}"
     yield ""
 
 
-def _results(name: str, words: int, constraint: str) -> Iterator[str]:
-    return (f'"{constraint}"({name}[{at // 4}][{at % 4}])' for at in range(words))
+def _codes() -> dict[str, int]:
+    return SWIZZLES["wgmma"]
 
 
 def _values(found: CudaAttentionPlan) -> Iterator[str]:
     inst, steps = found.instruction, found.block_n // found.instruction.k
-    name = inst.name.replace(f"n{inst.n}k", f"n{found.head}k")
-    words, each = found.head // 2, inst.operand("A").registers
-    yield "// P is A of the second product as it lies in the first one's registers, rounded."
-    yield from rounded_words(steps * each, 4, "0")
-    yield 'asm volatile("wgmma.fence.sync.aligned;\\n"'
+    name = inst.name.replace(f"n{inst.n}k", f"n{found.head_v}k")
+    words, each = found.head_v // 2, inst.operand("A").registers
+    yield "// Starts O += P V: P is A as it lies in the first product's registers, rounded."
+    yield "static __device__ __forceinline__ void start_values(float (&o)[TILES_V][4],"
+    yield f"    const unsigned int (&p)[{steps * each}], unsigned int at) {{"
+    yield f"    const unsigned long long v = {descriptor(found.v, 'at', _codes())};  // MN-major"
+    yield '    asm volatile("wgmma.fence.sync.aligned;\\n"'
     inputs = [f'"r"(p[{at}])' for at in range(steps * each)]
     for step in range(steps):
-        yield f'             "{name} "  // step {step}'
+        yield f'                 "{name} "  // step {step}'
         texts = {"O": braced(0, words), "P": braced(words + step * each, each)}
         texts["V's descriptor"] = f"%{words + len(inputs)}"
         texts["scale-d, signs, V MN-major"] = "1, 1, 1, 1"
-        yield from operand_texts(texts, ";\\n")
-        inputs.append(f'"l"(v_start + {step * inst.k * found.v.panel // 16})')
-    yield '             "wgmma.commit_group.sync.aligned;\\n"'
-    yield '             "wgmma.wait_group.sync.aligned 0;"'
-    yield from operands(list(_results("o", words, "+f")), inputs, ' : "memory"')
+        yield from indented(operand_texts(texts, ";\\n"))
+        inputs.append(f'"l"(v + {step_offset(found.v, step, inst.k)})')
+    yield '                 "wgmma.commit_group.sync.aligned;"'
+    yield from indented(operands(_results("o", words, "+f"), inputs, ' : "memory"'))
+    yield "}"
+    yield ""
+
+
+def _waits(found: CudaAttentionPlan) -> Iterator[str]:
+    """The waits, after which the compiler may use S and O."""
+    for name, array, tiles, words in (
+        ("scores", "s", "TILES_K", found.block_n // 2), ("values", "o", "TILES_V", found.head_v // 2)
+    ):  # fmt: skip
+        yield f"// Waits for all products but the last ALL_BUT that were started: then {array.upper()} is complete."
+        yield "template <int ALL_BUT>"
+        yield f"static __device__ __forceinline__ void wait_for_{name}(float (&{array})[{tiles}][4]) {{"
+        yield f'    asm volatile("wgmma.wait_group.sync.aligned %{words};"'
+        yield from indented(operands(_results(array, words, "+f"), ['"n"(ALL_BUT)'], ' : "memory"'))
+        yield "}"
+        yield ""
+
+
+def _rounding(found: CudaAttentionPlan) -> Iterator[str]:
+    count = found.block_n // 4
+    yield "// P: exponentials, rounded, in the order in which they lie."
+    yield "static __device__ __forceinline__ void round_all("
+    yield f"    unsigned int (&p)[{count}], const float (&s)[TILES_K][4]) {{"
+    yield from indented(list(rounded_words(count, 4, "0"))[1:])
+    yield "}"
+    yield ""
+
+
+def _producer(found: CudaAttentionPlan) -> Iterator[str]:
+    yield SYNCHRONIZE
+    yield "const int warpgroup = thread / LANES, lane = thread % LANES;"
+    yield "if (warpgroup == GROUPS) {"
+    words = "; registers go to the others" if found.groups > 1 else ""
+    yield f"    // One thread copies{words}."
+    if found.groups > 1:
+        yield f'    asm volatile("setmaxnreg.dec.sync.aligned.u32 {REGISTERS[0]};");'
+    yield "    if (lane) return;"
+    yield from indented(copying(found))
+    yield "    return;"
+    yield "}"
+    if found.groups > 1:
+        yield f'asm volatile("setmaxnreg.inc.sync.aligned.u32 {REGISTERS[1]};");'
+    yield ""
+
+
+def _consumer(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
+    assert found.q
+    yield f"const int first_m = block_m + warpgroup * {found.instruction.m};"
+    yield from seen(found, held)
+    yield "float o[TILES_V][4] = {}, s[TILES_K][4];"
+    yield f"unsigned int p[{found.block_n // 4}];"
+    yield "if (first_key < keys) {"
+    q = descriptor(found.q, "q_tiles + warpgroup * Q_BYTES", _codes())
+    yield f"    const unsigned long long q = {q};  // K-major"
+    yield "    int key = first_key, turn = 0;  // of the tile in the ring: K, V, K, V ..."
+    yield "    wait(q_came_at + 8 * warpgroup, 0);"
+    yield "    wait_for_tile(came_at, turn);"
+    yield "    start_scores(s, q, tile_of(ring, turn));"
+    yield "    wait_for_scores<0>(s);"
+    yield "    if (lane == 0) arrive(free_at + turn % STAGES * 8);"
+    yield f"    {masked(found)}"
+    yield "    exponentials(s, factor, base, sum, shrink);"
+    yield "    round_all(p, s);"
+    yield from indented(_loop(found))
+    yield "    wait_for_tile(came_at, turn + 1);"
+    yield "    start_values(o, p, tile_of(ring, turn + 1));"
+    yield "    wait_for_values<0>(o);"
+    yield "}"
+
+
+def _loop(found: CudaAttentionPlan) -> Iterator[str]:
+    turns = found.groups > 1
+    if turns:
+        yield "if (warpgroup == 1 && key + BLOCK_N < keys) give_turn(0);"
+    yield "for (key += BLOCK_N; key < keys; key += BLOCK_N, turn += 2) {"
+    yield "    wait_for_tile(came_at, turn + 2);"
+    if turns:
+        yield "    take_turn(warpgroup);"
+    yield "    start_scores(s, q, tile_of(ring, turn + 2));  // of these keys"
+    yield "    wait_for_tile(came_at, turn + 1);"
+    yield "    start_values(o, p, tile_of(ring, turn + 1));  // of the keys before"
+    if turns:
+        yield "    if (warpgroup == 0 || key + BLOCK_N < keys) give_turn(1 - warpgroup);"
+    yield "    wait_for_scores<1>(s);"
+    yield "    if (lane == 0) arrive(free_at + (turn + 2) % STAGES * 8);"
+    yield f"    {masked(found)}"
+    yield "    const bool moved = exponentials(s, factor, base, sum, shrink);"
+    yield "    wait_for_values<0>(o);"
+    yield "    if (lane == 0) arrive(free_at + (turn + 1) % STAGES * 8);"
+    yield "    if (moved) rescale(o, shrink);"
+    yield "    round_all(p, s);"
+    yield "}"

@@ -10,7 +10,6 @@ from ..base.records import TupleRecord, json_keys
 from . import (
     attention_cuda,
     attention_hip,
-    attention_parts,
     attention_tcgen05,
     attention_wgmma,
     cuda,
@@ -23,7 +22,8 @@ from . import (
     hip,
 )
 from . import gemm as tiled
-from .attention import attention_plan, checked_instruction, cuda_attention_plan, problem_of
+from .attention import attention_plan, checked_instruction, problem_of, seen_of
+from .attention_cuda_plan import cuda_attention_plan
 from .epilogue import epilogue_of
 from .fragments import chosen_lanes, fragment, group_size
 from .gemm_scales import scales_asked
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from ..model import Instruction, Operand
     from ..model.block_scales import BlockScales
+    from .attention import Seen
 
     Text = TypeVar("Text")
 
@@ -101,6 +102,7 @@ def generate(
     epilogue: str | None = None,
     attention: str | Sequence[int] | None = None,
     causal: bool = False,
+    window: int | None = None,
     split_k: int | None = None,
     batch: int | None = None,
     groups: int | None = None,
@@ -138,6 +140,7 @@ def generate(
             the keys of a tile). B, H, M and N are in the launch line; the kernel takes any. tile is then "MxN", queries
             and keys.
         causal: of attention: the query m sees the keys n <= m + N - M.
+        window: of causal attention: of these, the last so many.
         block_scales: of a GEMM, scales of f32 along K: "1x128,128x128" is one for each row of A and 128 k, one for each
             128 columns of B and 128 k, as DeepSeek has them; each 128 k are summed up apart (see `block_scaled_gemm`).
         weights: "int4": of a GEMM around an mma.sync of f16 or bf16, B has 4 bits, as `mmacalc.pack_int4` lays it out,
@@ -175,8 +178,8 @@ def generate(
     if language in exports.LANGUAGES:
         if gemm is None:
             raise Error(f"{language} is of a whole GEMM: give gemm, too, such as 4096x4096x4096")
-        others = {"attention": attention, "causal": causal, "lds": lds, "epilogue": epilogue, **slices}
-        others |= {"weights": weights, "ld": ld == "constants", **dict.fromkeys(modifiers, True)}
+        others = {"attention": attention, "causal": causal, "window": window, "lds": lds, "epilogue": epilogue}
+        others |= {**slices, "weights": weights, "ld": ld == "constants", **dict.fromkeys(modifiers, True)}
         size = instruction.architecture.wave(wave)
         found = exports.tile_plan(instruction, size, (order_a, order_b), tile, stages)
         return exports.exported(language, found, _sizes(gemm), others)
@@ -189,13 +192,13 @@ def generate(
         others = {"gemm": gemm, "lds": lds, "stages": stages, "epilogue": epilogue, "ld": ld == "constants"}
         others |= {**slices, "weights": weights or None}
         others |= {"order_a": order_a != "row", "order_b": order_b != "col", **modifiers}
-        return plain(_attention(instruction, wave, attention, causal, tile, others))
+        return plain(_attention(instruction, wave, attention, seen_of(causal, window), tile, others))
     size = instruction.architecture.wave(wave)
     instruction, modifiers = instruction.split_parameters(modifiers)
     fields = instruction.resolved(modifiers)
     instruction.check_modifiers(size, fields)
-    if causal:
-        raise Error("causal is of attention: give attention, too")
+    if causal or window is not None:
+        raise Error(f"{'causal' if causal else 'window'} is of attention: give attention, too")
     if gemm is not None:
         _check_gemm(instruction, language, lds, ld, weights, modifiers)
         modifiers = {**modifiers, "weights": True} if weights else modifiers
@@ -267,22 +270,25 @@ def _attention(
     inst: Instruction,
     wave: int | None,
     sizes: str | Sequence[int],
-    causal: bool,
+    seen: Seen,
     tile: str | Sequence[int] | None,
     others: Mapping[str, Any],
 ) -> str:
     """The source of an attention kernel, which none of the other options concerns."""
     given = [name for name, value in others.items() if value not in (None, False)]
     if given:
-        raise Error(f"attention takes causal, tile and wave: leave out {', '.join(given)}")
+        raise Error(f"attention takes causal, window, tile and wave: leave out {', '.join(given)}")
     checked_instruction(inst)
     problem = problem_of(sizes)
     if inst.architecture.family.language == "cuda":
         inst.architecture.wave(wave)
-        found = cuda_attention_plan(inst, problem.head, causal, tile)
-        way = attention_tcgen05 if inst.in_tensor_memory else attention_wgmma if found.q else attention_cuda
-        return attention_parts.source(found, problem, way.parts(found))
-    return attention_hip.source(attention_plan(inst, problem.head, causal, wave, tile), problem)
+        found = cuda_attention_plan(inst, problem.head, seen, tile, problem.head_v)
+        if inst.in_tensor_memory:
+            return attention_tcgen05.source(found, problem)
+        if found.q:
+            return attention_wgmma.source(found, problem)
+        return attention_cuda.source(found, problem)
+    return attention_hip.source(attention_plan(inst, problem.head, seen, wave, tile, problem.head_v), problem)
 
 
 def _sizes(gemm: str | Sequence[int]) -> tuple[int, int, int]:

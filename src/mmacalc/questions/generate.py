@@ -236,6 +236,7 @@ def _formula_alone(options: Options) -> None:
         "gemm",
         "attention",
         "causal",
+        "window",
         "lds",
         "tile",
         "stages",
@@ -267,8 +268,9 @@ def run(options: Options) -> Reply:
     source = generate(
         inst, options.lang, options.order_a, options.order_b, options.ld, wave=options.wavefront, gemm=options.gemm,
         lds=options.lds, tile=options.tile, stages=options.stages, epilogue=options.epilogue,
-        attention=options.attention, causal=options.causal, split_k=options.split_k, batch=options.batch,
-        groups=options.groups, block_scales=options.block_scales, weights=options.weights, **fields,
+        attention=options.attention, causal=options.causal, window=options.window, split_k=options.split_k,
+        batch=options.batch, groups=options.groups, block_scales=options.block_scales, weights=options.weights,
+        **fields,
     )  # fmt: skip
     if options.output:
         from ..base.files import write
@@ -343,9 +345,14 @@ COMMAND = Command(
         ),
         option(
             "--attention", placeholder="BxHxMxNxD",
-            help="softmax(scale Q K^T) V: batches, heads, queries, keys of the launch line, and the size of a head",
+            help="softmax(scale Q K^T) V: batches, heads, queries, keys of the launch line, and the size of a head "
+            "(BxHxMxNxDxE: V has heads of E)",
         ),
-        flag("--causal", help="of --attention: a query sees no later key"),
+        flag("--causal", help="of --attention: a query sees no later key; the last query's last key is the last"),
+        option(
+            "--window", placeholder="N", kind=int,
+            help="of --attention --causal: a query sees that many keys, up to its own (sliding window)",
+        ),
         option(
             "--tile", placeholder="MxNxK",
             help="of a workgroup of --gemm (of --attention MxN; default: by the target and the instruction)",

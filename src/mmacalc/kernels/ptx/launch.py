@@ -237,7 +237,7 @@ class Launch:
     def _map_argument(self, what: str, value: TensorMapArgument, size: int) -> bytes:
         """A tensor map by value (a __grid_constant__ parameter), or by its address. Arrays that arguments share are
         one."""
-        raw = map_at(value, self.memory.address(what, value.array)).packed()
+        raw = map_at(value, self.memory.entered(what, value.array)[0]).packed()
         if size == BYTES:
             return raw
         if size == 8:

@@ -88,7 +88,8 @@ def tensor_map(
     """A tensor map (CUtensorMap) of a NumPy array, to be passed as an argument of a PTX kernel.
 
     Args:
-        array: the tensor, C-contiguous, of 1 to 5 dimensions, the last one innermost.
+        array: the tensor, of 1 to 5 dimensions, the last one innermost, whose elements are neighbours; a view such as
+            `[batch, row, head, element]` with two axes exchanged does, too.
         box: the tile that one copy moves, in the order of the array's axes; 1 to 256 elements each.
         swizzle: "none", "32B", "64B" or "128B": how the tile's bytes are exchanged in shared memory.
         element: a PTX type, where the array's own does not say it (uint16 with "bf16").
@@ -122,8 +123,12 @@ def tensor_map(
         raise Error(
             f"the array has elements of {array.dtype.itemsize} bytes; .{kind} has {np.dtype(DTYPES[kind]).itemsize}"
         )
-    if not 1 <= array.ndim <= 5 or not array.flags.c_contiguous:
-        raise Error("a tensor map is of a C-contiguous array of 1 to 5 dimensions")
+    if not 1 <= array.ndim <= 5 or not array.size:
+        raise Error(f"a tensor map is of an array of 1 to 5 dimensions with elements; got shape {array.shape}")
+    if array.shape[-1] > 1 and array.strides[-1] != array.itemsize:
+        raise Error(
+            f"the elements of the innermost axis are neighbours in memory; got a stride of {array.strides[-1]} bytes"
+        )
     sizes = _whole_numbers("box", box)[::-1]
     edges = _corners(array, corners)
     _check_box(array.ndim, sizes, bool(edges), box)
@@ -135,8 +140,8 @@ def tensor_map(
         raise Error(
             f"the box's innermost axis has {inner} bytes; with swizzle {swizzle} it has a multiple of 16, up to {limit}"
         )
-    if any(stride % 16 for stride in array.strides[:-1]):
-        raise Error("the strides of the outer axes are multiples of 16 bytes")
+    if any(stride % 16 or stride <= 0 for stride in array.strides[:-1]):
+        raise Error(f"the strides of the outer axes are positive multiples of 16 bytes; got {array.strides[:-1]}")
     if not isinstance(fill, str) or fill != "zeros":
         raise Error(f"fill is 'zeros'; got {shown(fill)}")
     every = _whole_numbers("steps", steps)[::-1] or (1,) * array.ndim

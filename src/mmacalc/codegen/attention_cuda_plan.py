@@ -1,0 +1,258 @@
+"""The sizes of NVIDIA's attention kernels: see `mmacalc.codegen.attention` for what they compute.
+
+A block has
+
+    mma.sync    four warps of 16 queries; K and V come by cp.async, Q and O are in registers
+    wgmma       two warpgroups of 64 queries, by turns; another copies by TMA; O is in registers
+    tcgen05     two warpgroups of 128 queries; one warp copies by TMA, one starts products; O is in Tensor Memory
+
+and the tiles of K and V are as large as shared memory, registers and Tensor Memory allow.
+"""
+
+from __future__ import annotations
+
+from ..base.errors import Error
+from ..base.records import TupleRecord
+from ..chaining import chain
+from ..families.tensor_memory import COLUMNS
+from ..memory_access.swizzles import MODES
+from .attention import KEYS, MOST_HEAD, Problem, Seen, checked_instruction, tile_of
+from .gemm_staging import FIRST_ASYNC, STATIC_BYTES, THREADS, target_number
+from .source import kernel_name, memory_type
+from .staging import Side, matrix_swizzle
+from .tensor_copies import ALIGNMENT, SHARED_BYTES
+from .wgmma import WARPGROUP, widest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..model import Instruction
+
+__all__ = ["CudaAttentionPlan", "cuda_attention_plan"]
+
+MMA_HEADS = (32, 64, 128)  # of mma.sync
+MMA_STAGES = 2  # tiles of K in shared memory of kernels around mma.sync, and one of V
+STATIC_MARGIN = 256  # bytes of shared memory, for mbarriers
+MOST_GROUPS = 2  # warpgroups that share the tiles of K and V
+LEAST_STAGES, MOST_STAGES = 3, 4  # tiles of K and V in shared memory: the next K is multiplied before this V
+# N of a tile, with more of which ptxas 13.0 spills: of wgmma, where four threads share the keys of a query, as far as
+# shared memory has room for the head; of tcgen05, where each thread has all keys of one.
+MOST_KEYS, MOST_KEYS_OF_A_THREAD = 192, 128
+
+
+class CudaAttentionPlan(TupleRecord):
+    """The sizes of an attention kernel of NVIDIA; head and seen as of `AttentionPlan`.
+
+    instruction: that of the first product; groups: of threads in a block, of which each computes the instruction's m
+    queries; k, v: how they go through shared memory; q: so does Q, unless it is in registers; stages: tiles of K and V
+    in shared memory, if they come by TMA. Q has a tile for each group.
+    """
+
+    instruction: Instruction
+    head: int
+    seen: Seen
+    groups: int
+    k: Side
+    v: Side
+    q: Side | None = None
+    stages: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel."""
+        inst = self.instruction
+        shape = ""
+        if inst.in_tensor_memory:  # whose names have neither shape nor types
+            shape = f"_m{inst.m}n{inst.n}k{inst.k}_{inst.format('A').name}"
+        return f"attention_{kernel_name(inst)}{shape}_{Problem.heads_name(self.head, self.head_v)}{self.seen.name}"
+
+    @property
+    def head_v(self) -> int:
+        """The elements of a row of V and O."""
+        return self.v.extent
+
+    @property
+    def lanes(self) -> int:
+        """The threads that compute one product: a warp, or four."""
+        return WARPGROUP if self.q else 32
+
+    @property
+    def threads(self) -> int:
+        """The threads of a block: those with queries, and with TMA a warpgroup that copies or starts products."""
+        return self.lanes * (self.groups + bool(self.q))
+
+    @property
+    def block_m(self) -> int:
+        """The queries of a block."""
+        return self.groups * self.instruction.m
+
+    @property
+    def block_n(self) -> int:
+        """The keys of a tile."""
+        return self.k.depth
+
+    @property
+    def stage_bytes(self) -> int:
+        """The bytes of a place in shared memory for a tile of K or of V."""
+        return max(self.k.tile.bytes, self.v.tile.bytes)
+
+    @property
+    def shared(self) -> int:
+        """The bytes of dynamic shared memory of a launch; 0 where all is static."""
+        return ALIGNMENT + self.groups * self.q.tile.bytes + self.stages * self.stage_bytes if self.q else 0
+
+    @property
+    def boxes(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """The boxes of the tensor maps of Q, K and V as `mmacalc.tensor_map` takes them: batch, head, row, element."""
+        assert self.q
+        of_q = (1, 1, self.instruction.m, self.q.panel // 2)
+        return of_q, (1, 1, self.block_n, self.k.panel // 2), (1, 1, self.block_n, self.v.panel // 2)
+
+
+def cuda_attention_plan(
+    inst: Instruction, head: int, seen: Seen | None = None, tile: str | Sequence[int] | None = None, head_v: int = 0
+) -> CudaAttentionPlan:
+    """The sizes of an attention kernel around an mma.sync, a wgmma or a tcgen05.mma.
+
+    Args:
+        head_v: elements of a row of V and O; 0: as of Q and K.
+
+    Raises:
+        Error: an instruction, a head size or a tile that does not fit; the message says what would.
+
+    >>> import mmacalc
+    >>> inst = mmacalc.instruction("a100", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
+    >>> found = cuda_attention_plan(inst, 128)
+    >>> found.block_m, found.block_n, found.v.swizzle
+    (64, 64, Swizzle(bits=3, base=4, shift=4))
+    >>> inst = mmacalc.instruction("h100", "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16")
+    >>> found = cuda_attention_plan(inst, 128)
+    >>> found.block_m, found.block_n, found.stages, found.shared
+    (128, 128, 4, 164864)
+    """
+    checked_instruction(inst)
+    seen, head_v = seen or Seen(), head_v or head
+    if inst.in_tensor_memory:
+        return _by_descriptors(_with_shape(inst), (head, head_v), seen, tile)
+    link = chain(inst, inst, "A")
+    if not link.free or link.relabel or link.sources != tuple(range(len(link.sources))):
+        raise Error(f"D of {inst.name} is not A of it as it lies; attention is generated around m16n8k16 and m16n8k8")
+    if "wgmma" in inst.features:
+        return _by_descriptors(inst, (head, head_v), seen, tile)
+    return _by_mma(inst, (head, head_v), seen, tile, max(link.k, 32))
+
+
+def _by_mma(
+    inst: Instruction, heads: tuple[int, int], seen: Seen, tile: str | Sequence[int] | None, unit: int
+) -> CudaAttentionPlan:
+    """The sizes of a kernel around an mma.sync, whose tiles have a multiple of `unit` keys.
+
+    Raises:
+        Error: as of `cuda_attention_plan`.
+    """
+    if target_number(inst) < FIRST_ASYNC:
+        raise Error(f"attention for NVIDIA copies by cp.async, which sm_{FIRST_ASYNC} and later have; not {inst.arch}")
+    wrong = [head for head in heads if head not in MMA_HEADS]
+    if wrong:
+        raise Error(f"the head size of {inst.name} is {', '.join(map(str, MMA_HEADS))}; got {wrong[0]}")
+    queries, keys = tile_of(tile, (THREADS // 32 * inst.m, KEYS))
+    k, v = (
+        _rows_of_a_head(inst, name, head, keys)._replace(swizzle=matrix_swizzle(2 * head), panel=0)
+        for name, head in zip("KV", heads)
+    )
+    found = CudaAttentionPlan(inst, heads[0], seen, THREADS // 32, k, v)
+    fits = queries == found.block_m and keys > 0 and keys % unit == 0
+    if not fits or MMA_STAGES * k.tile.bytes + v.tile.bytes > STATIC_BYTES:
+        raise Error(
+            f"a tile of {inst.name} has {found.block_m} queries and a multiple of {unit} keys, of which V and two K "
+            f"fit into {STATIC_BYTES} bytes; got {queries}x{keys}"
+        )
+    return found
+
+
+def _rows_of_a_head(inst: Instruction, name: str, head: int, rows: int) -> Side:
+    """Q, K or V in shared memory: rows of a head's elements, in panels as wide as their swizzle."""
+    mode = widest(2 * head)
+    element = memory_type(inst.format("B").name, "cuda")
+    return Side(name, head, rows, element, 16, False, False, MODES[mode.name], mode.row_bytes)
+
+
+def _with_shape(inst: Instruction) -> Instruction:
+    """A tcgen05.mma with its shape: 128 keys where none were named.
+
+    Raises:
+        Error: pairs of blocks, .ws, or other than 128 rows.
+    """
+    from ..model.tensor_memory import TensorMemoryInstruction
+
+    assert isinstance(inst, TensorMemoryInstruction)
+    if inst.form.cta_group != 1 or inst.form.ws:
+        raise Error(
+            f"attention is generated around tcgen05.mma.cta_group::1 without .ws; not {inst.name}: use "
+            f"tcgen05.mma.cta_group::1.kind::{inst.form.kind}"
+        )
+    if inst.m != WARPGROUP:
+        raise Error(f"attention by tcgen05.mma has a row of Tensor Memory for each thread: M = 128; got M = {inst.m}")
+    return inst.shaped(m=inst.m, n=inst.given.get("n", 2 * KEYS))
+
+
+def _by_descriptors(
+    inst: Instruction, heads: tuple[int, int], seen: Seen, tile: str | Sequence[int] | None
+) -> CudaAttentionPlan:
+    """The sizes of a kernel that reads Q, K and V through matrix descriptors.
+
+    Raises:
+        Error: as of `cuda_attention_plan`.
+    """
+    _check_shape(inst, heads)
+    k, v = (_rows_of_a_head(inst, name, head, inst.n) for name, head in zip("KV", heads))
+    fitting = [
+        found
+        for groups in range(1, MOST_GROUPS + 1)
+        if (found := _with_stages(CudaAttentionPlan(
+            inst, heads[0], seen, groups, k, v, _rows_of_a_head(inst, "Q", heads[0], inst.m)
+        )))
+    ]  # fmt: skip
+    if not fitting:
+        raise Error(
+            f"{inst.m} queries and {LEAST_STAGES} tiles of {inst.n} keys of {max(heads)} elements do not fit into "
+            f"{SHARED_BYTES} bytes of shared memory: use an instruction with a smaller N"
+        )
+    asked = tile_of(tile, (fitting[-1].block_m, inst.n))
+    for found in fitting:
+        if asked == (found.block_m, inst.n):
+            return found
+    known = " or ".join(f"{found.block_m}x{inst.n}" for found in fitting)
+    raise Error(
+        f"a tile of {inst.name} is {known} for heads of {heads[0]} (the keys are its N); got {asked[0]}x{asked[1]}"
+    )
+
+
+def _check_shape(inst: Instruction, heads: tuple[int, int]) -> None:
+    """Refuse what no kernel with matrix descriptors is generated for.
+
+    Raises:
+        Error: with what would be right.
+    """
+    for head in heads:
+        if head % 16 or not 16 <= head <= MOST_HEAD:
+            raise Error(f"the head size of {inst.name} is a multiple of 16 up to {MOST_HEAD}, such as 64; got {head}")
+    if inst.n % 16:
+        raise Error(f"N of {inst.name}, the keys of a tile, is k of the second product, a multiple of 16; got {inst.n}")
+    most = MOST_KEYS_OF_A_THREAD if inst.in_tensor_memory else MOST_KEYS
+    if inst.n > most:
+        raise Error(
+            f"a thread's products with {inst.n} keys leave too few registers: N of {inst.name} is up to {most} for "
+            f"attention; got {inst.n}"
+        )
+
+
+def _with_stages(found: CudaAttentionPlan) -> CudaAttentionPlan | None:
+    """The plan with its stages; None where shared or Tensor Memory has no room for it."""
+    assert found.q
+    most = (SHARED_BYTES - STATIC_MARGIN - found.shared) // found.stage_bytes
+    in_columns = found.groups * (found.block_n + found.head_v) <= COLUMNS
+    if most < LEAST_STAGES or (found.instruction.in_tensor_memory and not in_columns):
+        return None
+    return found._replace(stages=min(MOST_STAGES, most))
