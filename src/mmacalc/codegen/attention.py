@@ -131,7 +131,7 @@ class AttentionPlan(TupleRecord):
 class Seen(TupleRecord):
     """Which keys a query sees: all, or (causal) those up to its own, of which `window` are the last; 0: all of them.
 
-    The last query sees the last key, whatever their numbers: query m has the key m + N - M as its own.
+    The last query sees the last key, for any numbers of both: query m has the key m + N - M as its own.
     """
 
     causal: bool = False

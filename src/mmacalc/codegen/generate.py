@@ -140,7 +140,7 @@ def generate(
             the keys of a tile). B, H, M and N are in the launch line; the kernel takes any. tile is then "MxN", queries
             and keys.
         causal: of attention: the query m sees the keys n <= m + N - M.
-        window: of causal attention: of these, the last so many.
+        window: of causal attention: how many of these, the last ones.
         block_scales: of a GEMM, scales of f32 along K: "1x128,128x128" is one for each row of A and 128 k, one for each
             128 columns of B and 128 k, as DeepSeek has them; each 128 k are summed up apart (see `block_scaled_gemm`).
         weights: "int4": of a GEMM around an mma.sync of f16 or bf16, B has 4 bits, as `mmacalc.pack_int4` lays it out,
