@@ -655,8 +655,15 @@ def test_hazards_without_a_matrix_instruction(target, first, second, nops):
 
 
 def test_a_wait_that_amds_own_kernels_leave_out_is_said_but_no_finding():
-    for load in ("buffer_load_dword v1, s[8:11], 0 offen lds", "global_load_lds_dword v[2:3], off"):
-        report = mmacalc.lint(f"s_mov_b32 m0, s4\n{load}", "gfx942")
+    m0, packed = "s_mov_b32 m0, s4", "v_pk_mul_f32 v[0:1], v[2:3], v[4:5]"
+    for first, second in (
+        (m0, "buffer_load_dword v1, s[8:11], 0 offen lds"), (m0, "global_load_lds_dword v[2:3], off"),
+        (packed, "v_add_f32 v6, v1, v1"), ("v_fma_mix_f32 v4, v8, v15, v4 op_sel_hi:[1,1,0]", "v_add_f32 v6, v4, v4"),
+    ):  # fmt: skip
+        report = mmacalc.lint(f"{first}\n{second}", "gfx942")
         assert report.findings == ()
-        assert "checkReadM0Hazards: AMD's AITER kernels for gfx942 and gfx950 have none there" in report.unchecked[-1]
-        assert mmacalc.wait_states("s_mov_b32 m0, s4", load, "gfx942").states == 1
+        assert "AMD's AITER kernels for gfx942 and gfx950 have none there" in report.unchecked[-1]
+        wait = mmacalc.wait_states(first, second, "gfx942")
+        assert (wait.states, wait.llvm) == (1, 1)
+    for other in ("v_pk_mul_f32 v[0:1], v[2:3], v[4:5] op_sel_hi:[0,1]", "v_fma_mix_f32 v1, v8, v15, v4"):
+        assert mmacalc.wait_states(other, "v_add_f32 v6, v1, v1", "gfx942").states == 0

@@ -700,6 +700,11 @@ SCALAR = {  # assembly -> MIR
         f"$vgpr1 = V_FMA_F16_gfx9_e64 8, $vgpr2, 0, $vgpr3, 0, $vgpr4, 0, 0, 0, {FLOAT}",
     "v_fma_f16 v1, v2, v3, v4 op_sel:[1,1,1,0]":
         f"$vgpr1 = V_FMA_F16_gfx9_e64 4, $vgpr2, 4, $vgpr3, 4, $vgpr4, 0, 0, 0, {FLOAT}",
+    "v_pk_fma_f16 v1, v2, v3, v4": f"$vgpr1 = V_PK_FMA_F16 8, $vgpr2, 8, $vgpr3, 8, $vgpr4, 0, 0, 0, 0, 0, {FLOAT}",
+    "v_pk_fma_f16 v1, v2, v3, v4 op_sel_hi:[0,1,1]":
+        f"$vgpr1 = V_PK_FMA_F16 0, $vgpr2, 8, $vgpr3, 8, $vgpr4, 0, 0, 0, 0, 0, {FLOAT}",
+    "v_fma_mix_f32 v1, v2, v3, v4 op_sel_hi:[1,1,0]":
+        f"$vgpr1 = V_FMA_MIX_F32 8, $vgpr2, 8, $vgpr3, 0, $vgpr4, 0, 0, 0, {FLOAT}",
     "v_fma_mixhi_f16 v1, v2, v3, v4 op_sel:[1,0,0]":
         f"$vgpr1 = V_FMA_MIXHI_F16 4, $vgpr2, 0, $vgpr3, 0, $vgpr4, 0, $vgpr1, 0, 0, {FLOAT}",
     "s_setreg_b32 hwreg(HW_REG_MODE, 0, 4), s4":

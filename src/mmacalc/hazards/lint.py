@@ -188,7 +188,7 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     unnamed = _unnamed(statements)
     unjudged = unnamed or _expert(statements)
     assembles = bool(entry.architecture.assembly)
-    disputed: dict[str, None] = {}
+    disputed: dict[str, str] = {}
     findings = [] if unjudged else list(_missing_states(statements, uses, blocks, recognizer, disputed))
     if assembles:
         findings += _invalid(listing, arch)
@@ -209,7 +209,7 @@ def lint(text: str, arch: str | None = None) -> LintReport:
         (
             *_unchecked(listing, assembles, unfollowed, unjudged, recognizer.unit),
             *_reissued(text, given),
-            *disputed,
+            *disputed.values(),
         ),
     )
 
@@ -306,9 +306,9 @@ def _missing_states(
     uses: list[RegisterUse],
     blocks: Sequence[Block],
     recognizer: HazardRecognizer,
-    disputed: dict[str, None],
+    disputed: dict[str, str],
 ) -> Iterator[tuple[int, Finding]]:
-    """The findings of wait states; what is disputed is entered instead, as clauses."""
+    """The findings of wait states; of what is disputed a clause for each reason is entered instead."""
     pending = PendingHazards(uses, blocks, recognizer)
     ages = pending.ages({})
     violations = list(pending.violations(ages))
@@ -316,7 +316,7 @@ def _missing_states(
     for at, violation in violations:
         found = _finding(statements, uses, recognizer, at, violation, repairs.get(at, Repair()))
         if why := violation.expiry.disputed:
-            disputed.setdefault(f"{found.sentence}: {why} (first in line {found.line})")
+            disputed.setdefault(why, f"line {found.line}, {found.sentence}: {why}")
         else:
             yield at, found
     if recognizer.forwarding:

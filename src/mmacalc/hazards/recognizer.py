@@ -165,7 +165,7 @@ def specific_kind(use: RegisterUse) -> str:
     named = use.kinds & {"ACC_READ", "ACC_WRITE", "FMA64", "MEM", "EXP", "PERMLANE", "PERMLANE_SWAP", "LDS_DIRECT",
                          "PART", "SETREG", "GETREG", "RFE", "M0_WRITE", "M0_READ", "SETVSKIP", "VCCZ_SOURCE",
                          "EXECZ_SOURCE", "EXEC_SOURCE"}  # fmt: skip
-    return use.name if named else min(use.kinds - {"DUAL", "WORK"}, default=use.name)
+    return use.name if named else min(use.kinds - {"DUAL", "OP_SEL_HI", "WORK"}, default=use.name)
 
 
 class _Source:

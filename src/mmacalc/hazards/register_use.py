@@ -321,7 +321,8 @@ class _Given(TupleRecord):
     """What the modifiers and single operands of a vector instruction say.
 
     dpp, gds: whether it has them. sources: those of vccz, execz and lds_direct that it reads. op_sel: as a mask, bit 3
-    the destination's. select: whether SDWA's dst_sel chooses a part. unwaited: wait_vdst of a load by LDS_DIRECT.
+    the destination's. op_sel_hi: its lowest bit, None where it is not stated. select: whether SDWA's dst_sel chooses a
+    part. unwaited: wait_vdst of a load by LDS_DIRECT.
     """
 
     dpp: bool
@@ -330,6 +331,7 @@ class _Given(TupleRecord):
     op_sel: int = 0
     select: bool = False
     unwaited: int = 0
+    op_sel_hi: bool | None = None
 
 
 def _written(name: str, statement: Statement, entry: Entry) -> RegisterUse:
@@ -344,6 +346,7 @@ def _written(name: str, statement: Statement, entry: Entry) -> RegisterUse:
     given = _Given(
         _dpp(flags), "gds" in flags, frozenset(_SOURCE.findall(" ".join(statement.operands).lower())),
         _op_sel(form, flags.get("op_sel", "")), flags.get("dst_sel", "dword").lower() != "dword", _wait_vdst(flags),
+        flags["op_sel_hi"].lstrip("[ ")[:1] == "1" if "op_sel_hi" in flags else None,
     )  # fmt: skip
     return _vector(name, one, form, operands, given, entry)
 
@@ -372,6 +375,8 @@ def _vector(
             kinds |= named
         if one is not None and form is not None and _keeps_part(one, form, given):
             kinds |= {"PART"}
+        if one is not None and form is not None and _op_sel_hi(one, form, given):
+            kinds |= {"OP_SEL_HI"}
     roles = ("C", "A", "B", "C") if "DOT" in kinds else ()  # the accumulator of three operands is the destination
     stored, data = _stored(name, one, form, operands)
     reads: list[tuple[str, RegisterRange]] = []
@@ -455,6 +460,12 @@ def _keeps_part(one: Operation, form: Form, given: _Given) -> bool:
     moved = 12 if "byte" in one.flags else 8  # of bytes, bits 2 and 3 are the destination's
     packed = form.format.startswith("vop3p")
     return "part" in one.flags or (not packed and bool(given.op_sel & moved)) or given.select
+
+
+def _op_sel_hi(one: Operation, form: Form, given: _Given) -> bool:
+    """Whether the upper half of the first source of a VOP3P instruction is its upper half: the bit that LLVM 22.1.8
+    takes for that of a result in the upper half (SISrcMods::OP_SEL_1 is DST_OP_SEL)."""
+    return form.format.startswith("vop3p") and ("packed" in one.flags if given.op_sel_hi is None else given.op_sel_hi)
 
 
 def _op_sel(form: Form | None, text: str) -> int:
@@ -563,7 +574,8 @@ def _decoded_half(instruction: DecodedInstruction, entry: Entry) -> RegisterUse:
     given = _Given(
         form.lanes_kept, bool(modifiers.get("gds")),
         frozenset(getattr(source, "file", "") for source in instruction.sources),
-        int(modifiers.get("op_sel", 0)), modifiers.get("dst_sel", DWORD) != DWORD,
+        int(modifiers.get("op_sel", 0)), modifiers.get("dst_sel", DWORD) != DWORD, 0,
+        bool(int(modifiers["op_sel_hi"]) & 1) if "op_sel_hi" in modifiers else None,
     )  # fmt: skip
     return _vector(name, one, form, operands, given, entry)
 

@@ -19,7 +19,7 @@ reads it when it is issued: messages, loads to LDS, s_movrels ...); PART (a VALU
 register: the upper half by OP_SEL, a byte or word of SDWA); TO_LDS (a load to LDS by a buffer or global instruction);
 VSKIP (s_setreg of MODE.VSKIP), SETVSKIP (s_setvskip); VCCZ_SOURCE, EXECZ_SOURCE, EXEC_SOURCE (a VALU that reads one of
 them as data); PERMLANE (v_permlane16_b32 and its like, not the swaps); WORK (on gfx11 and gfx12 a VALU that is no
-v_nop); DUAL (a pair, VOPD).
+v_nop); DUAL (a pair, VOPD); OP_SEL_HI (a VOP3P instruction with the lowest bit of op_sel_hi).
 
 LLVM's numbers are those of LLVM 22.1.8, confirmed by letting llc insert the nops (tests/test_waits_llvm.py).
 Those of LLVM 24.0.0git are what the code generator in the wheel of Triton 3.9.0 inserts (hazards_24.tsv.gz).
@@ -104,6 +104,11 @@ _M0 = "checkReadM0Hazards"
 # e404860, whose objects run on MI300X and MI355X, has thousands of buffer_load ... lds and some global_load_lds right
 # behind a write of M0; another kernel for MI355X is said to have raced without the nop.
 _TO_LDS = Expiry(disputed="AMD's AITER kernels for gfx942 and gfx950 have none there")
+# The bit of OP_SEL_HI is in LLVM's operand that of a result in the upper half; Table 11 of the CDNA3 guide has the rule
+# for results whose position changes alone. AITER has hundreds of v_pk_add_f32 and v_pk_mul_f32 right before a reader.
+_PACKED = Expiry(
+    disputed="LLVM takes op_sel_hi for a result's op_sel; AMD's AITER kernels for gfx942 and gfx950 have none there"
+)
 _LDST, _COEXEC, _WMMA = "checkMAILdStHazards", "checkWMMACoexecutionHazards", "fixWMMAHazards"
 
 # Hazards without a matrix instruction, of all generations before gfx10.
@@ -167,6 +172,8 @@ _LLVM_SCALAR_GFX940 = (
     ("MEM", "VALU MFMA", "write data", 2, _STORED),
     ("PART", "VALU MFMA TO_LDS", "part read", 1, _PART),
     ("PART", "VALU MFMA", "part write", 1, _PART),
+    ("OP_SEL_HI", "VALU MFMA TO_LDS", "read", 1, _PART, "", _PACKED),
+    ("OP_SEL_HI", "VALU MFMA", "write", 1, _PART, "", _PACKED),
 )
 
 # --- gfx90a. Lengths 2, 8, 16 ---

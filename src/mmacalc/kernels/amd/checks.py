@@ -553,14 +553,17 @@ def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
         why = "the kernel runs in the mode of expert scheduling, for which no rules are published"
     else:
         found, why = program.missing_states(kernel)
-        for place in found:
+        addresses = [(listed[place.second].address, listed[place.first].address) for place in found]
+        places = [place for place, both in zip(found, addresses) if executed.keys() >= {*both}]
+        disputed = Counter(place.wait.expiry.disputed for place in places)
+        for place in places:
             second, first = listed[place.second], listed[place.first]
-            if {first.address, second.address} <= executed.keys():
-                disputed = place.wait.expiry.disputed
-                message = f"{place.missing} wait states missing: {place.wait.rule}"
-                message += f"; {disputed}" if disputed else ""
-                entry = entry_at(tally, "wait states", second, message, executed[second.address], first)
-                (tally.note if disputed else tally.add)(entry)
+            message = f"{place.missing} wait states missing: {place.wait.rule}"
+            if not (left_out := place.wait.expiry.disputed):
+                tally.add(entry_at(tally, "wait states", second, message, executed[second.address], first))
+            elif count := disputed.pop(left_out, 0):
+                message += f"; {left_out}; in {plural(count, 'place')}"
+                tally.note(entry_at(tally, "wait states", second, message, executed[second.address], first))
     if why and (matrix or kernel.target.startswith("gfx9")):
         first = (expert or matrix or listed)[0]
         message = f"wait states around matrix instructions are not checked: {why}"
