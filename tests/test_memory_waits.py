@@ -228,3 +228,24 @@ def test_a_wait_that_is_missing_on_the_emulator_is_missing_in_lint(target, tmp_p
         reported, missed = compared(target, tmp_path, source, run, most)
         assert reported >= most // 2
         assert missed == []
+
+
+COPY = "tensor_load_to_lds s[0:3], s[4:11]"
+LOAD = "global_load_async_to_lds_b32 v1, v[2:3], off"
+READ = "s_barrier_signal -1\ns_barrier_wait -1\nds_load_b32 v4, v5\ns_wait_dscnt 0x0"
+
+
+@pytest.mark.parametrize(("lines", "expected"), [
+    (f"{COPY}\n{READ}", [(4, 1, "s_wait_tensorcnt 0x0")]),
+    (f"{COPY}\ns_wait_tensorcnt 0x0\n{READ}", []),
+    (f"{LOAD}\ns_wait_tensorcnt 0x0\n{READ}", [(5, 1, "s_wait_asynccnt 0x0")]),
+    (f"{LOAD}\ns_wait_idle\n{READ}", []),
+    (f"{COPY}\ns_cbranch_scc0 .L\n{READ}\n.L:\ns_wait_tensorcnt 0x0", []),  # it may be another buffer that is read
+    (f".L:\n{COPY}\ns_cbranch_scc0 .L\n{READ}", [(6, 2, "s_wait_tensorcnt 0x0")]),
+    (f"{READ}\n{COPY}", []),
+    (f"{COPY}\ns_swap_pc_i64 s[30:31], s[28:29]\n{READ}", []),
+    (f"tensor_store_from_lds s[0:3], s[4:11]\n{READ}", []),
+])  # fmt: skip
+def test_a_copy_into_lds_that_nothing_waits_for_is_named_where_lds_is_read_first(lines, expected):
+    found = mmacalc.lint(f"{lines}\ns_endpgm", "gfx1250").findings
+    assert [(one.line, one.first_line, *one.nops) for one in found] == expected

@@ -24,8 +24,9 @@ AMD's own kernels leave out (`Expiry.disputed`) is a clause of `unchecked`, no f
 
 On gfx11 and gfx12: transcendental results (gfx1100 to gfx1103, gfx1250), registers written around a write of EXEC
 (gfx11 in wave64, which is known by scalar instructions that write exec, not exec_lo), lds_direct_load, permlanes behind
-v_cmpx, and SGPRs (see `scalar_results`). Not looked at are the bytes of LDS that waves share, and what else LLVM waits
-for there, which `unchecked` says where the listing has such an instruction.
+v_cmpx, and SGPRs (see `scalar_results`). On gfx1250 also copies into LDS behind which nothing waits for their counter
+(see `lds_copies`). Not looked at are the bytes of LDS that waves share, and what else LLVM waits for on gfx11 and
+gfx12, which `unchecked` says where the listing has such an instruction.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from ..base.checks import arguments_checked
 from ..base.errors import Error, did_you_mean
 from ..base.records import Cache, TupleRecord, json_keys
 from .forwarding import Forwarding
+from .lds_copies import unwaited_copies
 from .memory_waits import TooManyPaths, has_counters, missing_waits, repaired
 from .pending import PendingHazards, Repair, basic_blocks, decoded_blocks
 from .recognizer import nop_instructions, recognizer_for
@@ -377,8 +379,8 @@ def _invalid(listing: Listing, arch: str) -> Iterator[tuple[int, Finding]]:
 def _missing_waits(
     listing: Listing, blocks: Sequence[Block], compiled: str, expert: bool
 ) -> Iterator[tuple[int, Finding]]:
-    scalars = early_scalar_reads(listing, blocks, compiled)
-    for found in (*missing_waits(listing, blocks, compiled, expert), *scalars):
+    scalars, copies = early_scalar_reads(listing, blocks, compiled), unwaited_copies(listing, blocks, compiled)
+    for found in (*missing_waits(listing, blocks, compiled, expert), *scalars, *copies):
         one, first = listing.statements[found.at], listing.statements[found.access]
         waits = repaired(found.waits, compiled)
         yield (

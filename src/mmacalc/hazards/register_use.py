@@ -465,7 +465,9 @@ def _keeps_part(one: Operation, form: Form, given: _Given) -> bool:
 def _op_sel_hi(one: Operation, form: Form, given: _Given) -> bool:
     """Whether the upper half of the first source of a VOP3P instruction is its upper half: the bit that LLVM 22.1.8
     takes for that of a result in the upper half (SISrcMods::OP_SEL_1 is DST_OP_SEL)."""
-    return form.format.startswith("vop3p") and ("packed" in one.flags if given.op_sel_hi is None else given.op_sel_hi)
+    if not form.format.startswith("vop3p") or "dot" in one.flags:  # v_dot4_i32_i8 has no such operand
+        return False
+    return "packed" in one.flags if given.op_sel_hi is None else given.op_sel_hi
 
 
 def _op_sel(form: Form | None, text: str) -> int:
