@@ -118,6 +118,11 @@ KERNEL(first, if (LANE != lane) missing = 1; r = __builtin_amdgcn_readfirstlane(
 KERNEL(read, if (LANE != lane) missing = 1; r = __builtin_amdgcn_readlane(missing, 9);)
 KERNEL(chosen, r = LANE == lane ? missing : 1;)
 KERNEL(masked, if (LANE == lane) missing &= 6; r = LANE == lane ? missing & 4 : 0;)
+KERNEL(added, if (LANE != lane) missing = 1;
+       __hip_atomic_fetch_add(out + 64 + LANE, missing, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);)
+KERNEL(expected, if (LANE != lane) missing = 1;
+       __hip_atomic_compare_exchange_strong(out + 64 + LANE, &missing, 5, __ATOMIC_RELAXED, __ATOMIC_RELAXED,
+                                            __HIP_MEMORY_SCOPE_AGENT);)
 KERNEL(hidden, if (LANE == lane) missing &= 6; r = LANE == lane ? missing & 9 : 0;)
 #undef BEGIN
 #define BEGIN unsigned missing, half; asm volatile("s_mov_b32 %0, s60" : "=s"(missing) :: "s60"); \\
@@ -135,14 +140,15 @@ def test_what_depends_on_a_value_that_nothing_wrote_is_found_and_nothing_else(ta
     always, never, zero, even, nine = {0, 4, 9}, set(), {0}, {0, 4}, {9}
     found_for = {
         "compared": always, "any": always, "carried": always, "first": zero, "read": nine, "chosen": always,
-        "masked": always, "hidden": never, "word": always, "low": never, "branch": always, "sure": even,
+        "masked": always, "added": always, "expected": always,
+        "hidden": never, "word": always, "low": never, "branch": always, "sure": even,
     }  # fmt: skip
     for name, lanes in found_for.items():
         for lane in sorted(always):
             report = mmacalc.launch(kernels[name], 1, 64, np.zeros(128, np.int32), lane)
             kinds = {one.kind for one in report.findings}
             assert kinds == ({"uninitialised"} if lane in lanes else set()), (name, lane, report)
-            if name in ("compared", "carried", "chosen", "masked"):
+            if name in ("compared", "carried", "chosen", "masked", "added", "expected"):
                 assert report.findings[0].lanes == (lane,), (name, lane, report)
 
 

@@ -68,3 +68,21 @@ def test_what_nothing_has_written_is_followed(body: str, threads: range) -> None
     report, _, _ = launched(body)
     assert [finding.kind for finding in report.findings] == (["uninitialised"] if threads else [])
     assert all(finding.threads == tuple(threads) for finding in report.findings)
+
+
+@pytest.mark.parametrize(
+    ("atomic", "words"),
+    [
+        ("red.global.add.u32 [%l2], %r3;", ["%r3, which no instruction has written, is an operand"]),
+        ("red.add.u32 [%l2], %r3;", ["%r3, which no instruction has written, is an operand"]),
+        ("atom.global.exch.b32 %r2, [%l2], %r3;", ["%r3, which no instruction has written, is an operand"]),
+        ("atom.global.cas.b32 %r2, [%l2], %r1, %r3;", ["%r3, which no instruction has written, is an operand"]),
+        ("atom.global.cas.b32 %r2, [%l2], %r3, %r1;", ["%r3, which no instruction has written, is an operand"]),
+        ("atom.shared.exch.b32 %r3, [%r2], %r3; ld.shared.u32 %r3, [%r2]; st.global.u32 [%l2], %r3;",
+         ["%r3, which comes from memory that nothing has written, is stored"]),
+        ("atom.shared.exch.b32 %r3, [%r2], %r1; ld.shared.u32 %r3, [%r2]; st.global.u32 [%l2], %r3;", []),
+    ],
+)  # fmt: skip
+def test_operands_of_atomic_operations_that_nothing_has_written_are_found(atomic: str, words: list[str]) -> None:
+    report, _, _ = launched(atomic)
+    assert [(one.kind, one.message) for one in report.findings] == [("uninitialised", word) for word in words]

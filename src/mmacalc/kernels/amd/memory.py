@@ -525,6 +525,7 @@ def global_access(
         scattered(memory.data, offsets, access.size, words)
     else:
         batch.alignment.atomic(instruction, access, lanes, "global memory")
+        batch.uninitialised.check_stored(group, instruction, data, access)
         batch.grid_races.accessed(lanes, instruction, access, offsets, None)
         atomic_access(group, lanes, instruction, access, (memory.data, offsets, data))
 

@@ -349,14 +349,14 @@ class Uninitialised:
         return None if taint is None else np.broadcast_to(taint, (group.count, group.lanes))
 
     def check_stored(self, group: Group, instruction: DecodedInstruction, data: Data, access: Access) -> None:
-        """Find it wrong to store an undefined value to global memory."""
+        """Find it wrong to store an undefined value to global memory, or to change it there by one."""
         numbers = frozenset(numbers_of(data))
         if numbers <= self.registers.clean:
             return
         stored = (1 << 8 * min(access.size, 4)) - 1 << (16 if access.half else 0)
         taint, which = group.tainted(numbers, stored)
         if taint is not None:
-            self._use(instruction, group, taint, which, "it stores")
+            self._use(instruction, group, taint, which, "it stores" if access.action == "store" else "its operand is")
 
     # --- the rules ---
 

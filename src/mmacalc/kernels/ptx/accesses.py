@@ -358,7 +358,8 @@ def _store_undefined(
             if origin is not None and origin.statement.root == "ld" and "global" not in origin.statement.modifiers:
                 some = threads.where(bits == all_bits(bits.dtype))
             if len(some):
-                machine.launch.undefined_use(machine, step, some, index, "is stored")
+                how = "is stored" if step.statement.root == "st" else "is an operand"
+                machine.launch.undefined_use(machine, step, some, index, how)
 
 
 # --- atomics (9.7.13.11, 9.7.13.12) ---
@@ -392,6 +393,7 @@ def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # no
     sinks = [compiler.sink(name, type_) for name in names]
     parts: list[Any] = [given[0] if count > 1 else (given[0],), *[(one,) for one in given[1:2] if kinds[0] == "cas"]]
     sources = [[compiler.source(one, type_) for one in part] for part in parts]
+    registers = [[_index_of(compiler, one) for one in part] for part in parts]
     dtype = DTYPES[type_]
     if space in ("shared", "generic"):
         compiler.sizes.add(min(16, count * dtype.itemsize))
@@ -436,6 +438,8 @@ def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # no
             found = one(machine, some, place, where, [[value[mask] for value in group] for group in values])
             for lane in range(count):
                 old[lane][mask] = found[lane]
+            for group in registers if machine.undefined else ():
+                _store_undefined(machine, step, some, place, where, group, dtype.itemsize)
 
         if space == "generic":
             by_space(machine, threads, at, part)
