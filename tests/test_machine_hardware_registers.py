@@ -57,6 +57,8 @@ def test_a_scalar_register_that_nothing_sets_is_uninitialised(target, register, 
     0), ("gfx942", "s_getreg_b32 %0, hwreg(HW_REG_MODE, 4, 4)", 15),
     ("gfx942", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 3\ns_nop 1\ns_getreg_b32 %0, hwreg(HW_REG_MODE, 0, 2)", 3),
     ("gfx1200", "s_setreg_imm32_b32 hwreg(HW_REG_WAVE_SCHED_MODE, 0, 2), 0\ns_mov_b32 %0, 7", 7),
+    ("gfx1250", "s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 24, 1), 1\ns_mov_b32 %0, 8", 8),
+    ("gfx1201", "s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 27, 1), 1\ns_mov_b32 %0, 9", 9),
 ])  # fmt: skip
 def test_hardware_registers_with_a_known_value(target, line, number, run):
     o, _, findings, report = run(target, asm(line, SX))

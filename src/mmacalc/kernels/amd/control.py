@@ -42,9 +42,11 @@ PLACES = ("HW_REG_HW_ID", "HW_REG_HW_ID1", "HW_REG_HW_ID2", "HW_REG_WAVE_HW_ID1"
 CLUSTER = "HW_REG_IB_STS2"
 _FLOATS = 0xFF | FP16_OVERFLOW
 KNOWN_MODE = {"gfx9": _FLOATS | DX10_CLAMP | IEEE | GPR_INDEX | VSKIP, "gfx11": _FLOATS | DX10_CLAMP | IEEE,
-              "gfx12": _FLOATS | 1 << 25}  # fmt: skip
-"""The bits of MODE that the emulator looks at; others decide about exceptions and performance counters. Bit 25 of
-gfx1250 is the mode in which accesses are issued again (LLVM 22 sets it where a kernel starts; see `counters`)."""
+              "gfx12": _FLOATS | 1 << 24 | 1 << 25 | 1 << 27}  # fmt: skip
+"""The bits of MODE that the emulator looks at, and those that change no result: on gfx12 bit 24, whether s_prefetch_*
+fetch or are s_nop, and bit 27, whether performance is counted (RDNA4 ISA guide, section 3.4.3); others decide about
+exceptions. Bit 25 of gfx1250 is the mode in which accesses are issued again (LLVM 22 sets it where a kernel starts; see
+`counters`)."""
 
 # Hints, scalar caches and waits for what is not modelled: nothing to do.
 NOTHING = frozenset(
