@@ -278,7 +278,7 @@ def test_the_command_answers_as_the_function_in_text_and_json():
     text, data = answer(line).out, json.loads(answer([*line, "--json"]).out)
     load = mmacalc.memory(mmacalc.instruction("gfx950", line[4]).operand("A"), ld=64)
     assert data["lds"]["conflicts"] == load.lds.conflicts == 28
-    assert data["search"] == {"pad_bytes": 16, "swizzle": [3, 4, 4]}
+    assert data["search"] == {"pad_bytes": 16, "swizzle": [3, 4, 4], "sparse": {"pad_bytes": 16, "every": 256}}
     assert "byte address of a lane: (lane % 32) * 128 + (lane / 32 % 2) * 16" in text
     assert "address ^ ((address >> 4) & 0x70)" in text
     assert answer(["memory", "-a", "gfx950", "-i", line[4]]).err == "mmacalc: choose the matrix with -A, -B, -C or -D\n"
@@ -403,8 +403,9 @@ def test_the_accesses_that_stand_for_all_that_fill_a_tile_tell_as_much_as_all(na
         width = random_.choice([4, 8, 16])
         pad = random_.choice([0, 16, 32, 48, 112])
         bits, base = random_.randrange(4), random_.randrange(4, 8)
-        placing = Placing(pad, Swizzle(0 if pad else bits, base, max(bits, 1) + random_.randrange(6)))
-        some = fills(tile, width, pad > 0)
+        stands = random_.choice([0, 64, 256, 1024, 4096]) if pad else 0
+        placing = Placing(pad, Swizzle(0 if pad else bits, base, max(bits, 1) + random_.randrange(6)), stands)
+        some = fills(tile, width, pad > 0, stands)
         size = some.access_bytes
         pieces = [(row, byte) for row in range(tile.rows) for byte in range(0, tile.row_bytes, size)]
         wave = tile.operand.wave

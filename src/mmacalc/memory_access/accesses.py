@@ -183,7 +183,7 @@ def reads_without_conflict(found: Accesses, tile: Tile, placing: Placing, access
     )
 
 
-def fills(tile: Tile, width: int, padded: bool) -> Accesses:
+def fills(tile: Tile, width: int, padded: bool, every: int = 0) -> Accesses:
     """Of the accesses of a wave that writes (for a store: reads) the whole tile row by row, `width` bytes a lane, those
     that the others behave as.
 
@@ -191,13 +191,16 @@ def fills(tile: Tile, width: int, padded: bool) -> Accesses:
     of W, and what an XOR swizzle does to it differs from what it does to the first by an XOR of one number with all
     addresses, which renames banks: so the first tells of all, and the last, in which some lanes may be inactive, of
     itself. With padding, accesses within one row are shifts of each other by multiples of W: those whose distance is a
-    multiple of all banks behave alike; those over the end of a row are taken one by one.
+    multiple of all banks behave alike; those over the end of a row are taken one by one. With padding behind every
+    `every` bytes of the tile, a power of two, an access behaves as the one that far before it.
     """
     width = min(width, tile.row_bytes & -tile.row_bytes)
     wave = tile.operand.wave
     per_row, count = tile.row_bytes // width, -(-tile.rows * tile.row_bytes // (width * wave))
     numbers = {0, count - 1}
-    if padded:
+    if every:
+        numbers |= set(range(min(count, max(1, every // (wave * width)))))
+    elif padded:
         alike = max(1, PERIOD // (wave * width))
         for row in range(tile.rows):
             first = row * per_row // wave  # the access over the beginning of the row, and those after it
@@ -214,20 +217,33 @@ def fills(tile: Tile, width: int, padded: bool) -> Accesses:
 
 
 MOST_PAD = 256  # bytes: addresses modulo all banks repeat beyond
+MOST_EVERY = 16  # bits of the bytes after which padding stands: a tile has no more bytes in LDS
 MOST_BITS = 5
 HIGHEST_BASE = 8
 HIGHEST_BIT = 32  # of an address that a swizzle can feel
 
 
+@json_keys("pad_bytes", "every: bytes of the tile after which they stand")
+class SparsePadding(TupleRecord):
+    """Padding that does not stand behind each row: `pad_bytes` behind every `every` bytes of the tile."""
+
+    pad_bytes: int
+    every: int
+
+
 @json_keys(
     "pad_bytes: null where no padding keeps both free",
     "swizzle=numbers: null where none keeps both free",
+    "sparse: the padding behind every so many bytes that adds the fewest; null where none keeps both free",
 )
 class Repair(TupleRecord):
-    """The smallest padding, and the smallest (bits, base, shift), without a conflict; None where there is none."""
+    """What is without a conflict: the smallest padding behind each row, the smallest (bits, base, shift), and the
+    padding behind every so many bytes of the tile that adds the fewest; None where there is none, and no `sparse` where
+    none is needed."""
 
     pad_bytes: int | None
     swizzle: Swizzle | None
+    sparse: SparsePadding | None = None
 
     @property
     def numbers(self) -> tuple[int, ...] | None:
@@ -247,16 +263,26 @@ def repair(found: Accesses, tile: Tile, fill: int, access: str) -> Repair:
     other = "write" if access == "read" else "read"
 
     def free(placing: Placing) -> bool:
-        return reads_without_conflict(found, tile, placing, access) and reads_without_conflict(
-            filling[placing.pad > 0], tile, placing, other
-        )
+        filled = fills(tile, fill, True, placing.every) if placing.every else filling[placing.pad > 0]
+        return all(reads_without_conflict(each, tile, placing, how) for each, how in ((found, access), (filled, other)))
 
     pad = next((pad for pad in range(0, MOST_PAD, max(fill, found.access_bytes)) if free(Placing(pad))), None)
     base = max(found.access_bytes, fill).bit_length() - 1
     last = (tile.rows * tile.row_bytes - 1).bit_length()
     size = (tile.rows, tile.row_bytes, tile.row_bytes, tile.operand.placement.bits)
     swizzles = (swizzle for swizzle in _swizzles(base, last) if not swizzle.fault(*size))
-    return Repair(pad, next((swizzle for swizzle in swizzles if free(Placing(0, swizzle))), None))
+    swizzled = next((swizzle for swizzle in swizzles if free(Placing(0, swizzle))), None)
+    if pad == 0:
+        return Repair(pad, swizzled)
+    tried = _sparse(tile.rows * tile.row_bytes, max(fill, found.access_bytes))
+    return Repair(pad, swizzled, next((one for one in tried if free(Placing(one.pad_bytes, every=one.every))), None))
+
+
+def _sparse(size: int, step: int) -> list[SparsePadding]:
+    """Padding in steps behind every power of two of bytes of a tile, that which adds the fewest bytes first."""
+    every = [1 << bit for bit in range(step.bit_length() - 1, min((size - 1).bit_length(), MOST_EVERY))]
+    found = [SparsePadding(pad, each) for each in every for pad in range(step, MOST_PAD, step)]
+    return sorted(found, key=lambda one: (one.pad_bytes * ((size - 1) // one.every), one.pad_bytes))
 
 
 def _swizzles(lowest: int, last: int) -> list[Swizzle]:

@@ -176,12 +176,13 @@ class Memory(TupleRecord):
 
     def search(self) -> Repair:
         """The smallest padding and the smallest XOR swizzle that free the operand's accesses and those that fill the
-        tile of bank conflicts. `pad_bytes` and `swizzle` (bits, base, shift) are None where there is none.
+        tile of bank conflicts, and the padding behind every so many bytes of it that adds the fewest. `pad_bytes`,
+        `swizzle` (bits, base, shift) and `sparse` (pad_bytes, every) are None where there is none.
 
         >>> import mmacalc
         >>> a = mmacalc.instruction("gfx950", "v_mfma_f32_32x32x16_bf16").operand("A")
         >>> mmacalc.memory(a, ld=64).search()
-        Repair(pad_bytes=16, swizzle=Swizzle(bits=3, base=4, shift=4))
+        Repair(pad_bytes=16, swizzle=Swizzle(bits=3, base=4, shift=4), sparse=SparsePadding(pad_bytes=16, every=256))
         """
         return repair(self.found, self.tile, self.fill, _access(self.operand))
 

@@ -164,9 +164,12 @@ def _matrix(answer: Memory) -> Iterator[str]:
 def _repair(repair: Repair | None, fill: int, what: str = "accesses") -> Iterator[str]:
     if repair is None:
         return
-    pad, swizzle = repair
+    pad, swizzle, sparse = repair
     yield f"Without conflicts, both for these {what} and for those that fill the tile ({fill} bytes a lane, --fill):"
     yield f"  padding  {'none keeps both free' if pad is None else plural(pad, 'byte') + ' behind each row'}"
+    if sparse is not None:
+        where = f"--pad {sparse.pad_bytes} --pad-every {sparse.every}"
+        yield f"  or       {plural(sparse.pad_bytes, 'byte')} behind every {sparse.every} of the tile: {where}"
     if swizzle is None:
         yield "  swizzle  no XOR of address bits keeps both free; try --kpack 2"
     elif not swizzle.bits:
