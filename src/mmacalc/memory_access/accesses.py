@@ -234,11 +234,11 @@ class SparsePadding(TupleRecord):
 @json_keys(
     "pad_bytes: null where no padding keeps both free",
     "swizzle=numbers: null where none keeps both free",
-    "sparse: the padding behind every so many bytes that adds the fewest; null where none keeps both free",
+    "sparse: the padding between parts of the tile that adds the fewest bytes; null where none keeps both free",
 )
 class Repair(TupleRecord):
     """What is without a conflict: the smallest padding behind each row, the smallest (bits, base, shift), and the
-    padding behind every so many bytes of the tile that adds the fewest; None where there is none, and no `sparse` where
+    padding between parts of the tile that adds the fewest bytes; None where there is none, and no `sparse` where
     none is needed."""
 
     pad_bytes: int | None

@@ -176,7 +176,7 @@ class Memory(TupleRecord):
 
     def search(self) -> Repair:
         """The smallest padding and the smallest XOR swizzle that free the operand's accesses and those that fill the
-        tile of bank conflicts, and the padding behind every so many bytes of it that adds the fewest. `pad_bytes`,
+        tile of bank conflicts, and the padding between parts of it that adds the fewest bytes. `pad_bytes`,
         `swizzle` (bits, base, shift) and `sparse` (pad_bytes, every) are None where there is none.
 
         >>> import mmacalc
