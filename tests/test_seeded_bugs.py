@@ -192,3 +192,21 @@ def test_a_flag_that_scalar_loads_poll_past_their_cache_orders_workgroups():
         report = mmacalc.launch(kernel, 2, 256, flag, x, y, limit=200_000)
         assert (y == np.arange(256)).all()
         assert {one.kind for one in report.findings} == kinds
+
+
+def test_lanes_that_a_barrier_finds_inactive_are_noted_and_those_that_the_workgroup_lacks_are_not():
+    source = (
+        HEAD
+        + """KERNEL(const float *x, float *y) { SHARED float part[256]; int i = I; part[i] = 0; SYNC
+        if (i & 1) part[i] = x[i]; SYNC y[i] = part[i ^ 1]; }"""
+    )
+    listing = hip_listing(source, "gfx942")
+    lost = re.sub(r"\n\ts_or_b64 exec, .*", "", listing)
+    for text, threads, kinds in ((listing, 256, []), (listing, 100, []), (lost, 256, ["exec"])):
+        (kernel,) = assembled(text, "gfx942").values()
+        x, y = np.ones(256, np.float32), np.zeros(256, np.float32)
+        report = mmacalc.launch(kernel, 1, threads, x, y)
+        assert report.findings == ()
+        notes = [one for one in report.notes if one.kind == "exec"]
+        assert [one.kind for one in notes] == kinds
+        assert all(one.text == "s_barrier" and one.lanes == tuple(range(0, 64, 2)) for one in notes)

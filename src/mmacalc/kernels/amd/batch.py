@@ -11,12 +11,13 @@ import numpy as np
 from ...base.errors import Error, plural
 from ..device.findings import Reporter, Stop
 from ..device.scheduler import Waves
+from ..device.undefined import unpacked
 from .checks import Alignment, Barriers, Bounds, Moves, Products, Races, Unread, Waits
 from .counters import Counters
 from .indexing import relative_key
 from .ordering import GlobalRaces
 from .runs import CoreWaves, Run
-from .state import ACCUMULATORS, GPR_INDEX, M0, Group
+from .state import ACCUMULATORS, EXEC, GPR_INDEX, M0, Group
 from .undefined import Uninitialised
 
 TYPE_CHECKING = False
@@ -100,7 +101,8 @@ class Batch:
         self.grid_races = GlobalRaces(self.memory, program, self.reporter)
         self.alignment = Alignment(self.reporter, program.target.translates)
         self.unread = Unread(self.lds.size)
-        self.barriers = Barriers(self.waves, program, self.reporter)
+        began = unpacked(registers.s[EXEC : EXEC + registers.lanes // 32], registers.lanes)
+        self.barriers = Barriers(self.waves, program, self.reporter, began)
         self.bounds = Bounds(self.lds, self.scratch, program.target.architecture.lds_bytes, self.reporter)
         self.uninitialised = Uninitialised(registers, program, self.reporter)
         self.steps, self.limit, self.later = 0, math.inf, ""
@@ -315,6 +317,7 @@ class Batch:
         """Waves arrive at a barrier, or wait at it."""
         self.waves.arrive(group.rows, instruction.address, signals, waits)
         if signals:
+            self.barriers.arrived(group, instruction)
             self.grid_races.signalled(group)
         for address, landing in self.counters.unfinished_in_lds(group) if signals else ():
             owners = self.waves.workgroup_of[landing.waves]

@@ -283,15 +283,22 @@ class Races:
 
 
 class Barriers:
-    """Finds waves of a workgroup that meet at different barriers, which the hardware allows: it counts waves."""
+    """Finds waves of a workgroup that meet at different barriers, or with fewer lanes than they began with: the
+    hardware allows both, as it counts waves. began: EXEC at the start, (waves, lanes)."""
 
     program: Program
     reporter: Reporter
     waves: Waves
 
-    def __init__(self, waves: Waves, program: Program, reporter: Reporter) -> None:
-        self.waves, self.program, self.reporter = waves, program, reporter
+    def __init__(self, waves: Waves, program: Program, reporter: Reporter, began: Array) -> None:
+        self.waves, self.program, self.reporter, self._began = waves, program, reporter, began
         self._apart: dict[int, tuple[int, int]] = {}
+
+    def arrived(self, group: Group, instruction: DecodedInstruction) -> None:
+        """Some waves arrive: note the lanes that are inactive and were active at the start."""
+        if group.mask is not None and (missing := self._began[group.rows] & ~group.mask).any():
+            message = "lanes are inactive at the barrier that were active at the start: EXEC may not be restored"
+            self.reporter.note("exec", group.numbers(), instruction, message, missing)
 
     def met(self, workgroups: list[int]) -> None:
         """The waves of some workgroups have met, those of each."""
