@@ -103,3 +103,58 @@ def test_the_cheapest_way_of_attention_backward_is_by_loads_that_transpose():
     for target, name in [("gfx1250", "v_wmma_f32_16x16x32_f16"), ("gfx950", "v_mfma_f32_32x32x16_bf16")]:
         inst = mmacalc.instruction(target, name)
         assert mmacalc.chain(inst, inst, "A").ways[0].name == WAY
+
+
+MASKED = "v_permlanex16_b32, EXEC"
+EXCHANGE = """\
+extern "C" __attribute__((global)) void moved(unsigned *words, unsigned *out) {{
+    const int lane = __builtin_amdgcn_workitem_id_x();
+    unsigned {registers}, {copies};
+    {loads}
+    asm volatile("{moves}" : {written} : "s"(0x76543210), "s"(0xfedcba98));
+    {stores}
+}}
+"""
+
+
+def exchange(words, distance):
+    """The moves of an exchange of a bit of the register, in pairs `distance` apart, with lane bit 4: a copy of the
+    first of each pair; then each register in the lanes that get something, by EXEC, fetched from the others (FI)."""
+    firsts = [at for at in range(words) if not at & distance]
+    scalars = f"%{3 * words // 2}, %{3 * words // 2 + 1} op_sel:[1,0]"
+    return [
+        *[f"v_mov_b32 %{words + number}, %{first}" for number, first in enumerate(firsts)],
+        "s_mov_b32 exec_lo, 0xffff0000",
+        *[f"v_permlanex16_b32 %{first}, %{first + distance}, {scalars}" for first in firsts],
+        "s_mov_b32 exec_lo, 0x0000ffff",
+        *[f"v_permlanex16_b32 %{at + distance}, %{words + n}, {scalars}" for n, at in enumerate(firsts)],
+        "s_mov_b32 exec_lo, -1",
+    ]
+
+
+@pytest.mark.parametrize(("target", "name"), [
+    ("gfx1201", "v_wmma_f32_16x16x16_f16"), ("gfx1250", "v_wmma_f32_16x16x64_fp8_fp8"),
+])  # fmt: skip
+def test_permlanes_under_exec_exchange_registers_with_as_many_instructions_as_chain_says(target, name, tmp_path):
+    inst = mmacalc.instruction(target, name)
+    chain = mmacalc.chain(inst, inst, "At", keep_k=True)
+    (((item, lane_bit),), counted) = chain.exchanges, dict(chain._way(MASKED).instructions)
+    words = counted["v_permlanex16_b32"]
+    distance = 1 << item - (32 // chain.tiles.target.placement.slot_bits).bit_length() + 1
+    moves = exchange(words, distance)
+    assert (lane_bit, Counter(move.split()[0] for move in moves)) == (4, counted)
+    registers, copies = [f"r{at}" for at in range(words)], [f"t{at}" for at in range(words // 2)]
+    source = EXCHANGE.format(
+        registers=", ".join(registers), copies=", ".join(copies), moves="\\n".join(moves),
+        loads=" ".join(f"r{at} = words[{at} * 32 + lane];" for at in range(words)),
+        stores=" ".join(f"out[{at} * 32 + lane] = r{at};" for at in range(words)),
+        written=", ".join([*[f'"+v"({each})' for each in registers], *[f'"=&v"({each})' for each in copies]]),
+    )  # fmt: skip
+    kernel = mmacalc.load(compiled(source, target, tmp_path / "k.hsaco", options=OPTIONS.get(target, ())))["moved"]
+    given = np.random.default_rng(0).integers(0, 1 << 32, (words, 32), dtype=np.uint32)
+    out = np.zeros_like(given)
+    report = mmacalc.launch(kernel, 1, 32, given, out)
+    register, lane = np.arange(words)[:, None], np.arange(32)
+    crossed = (register // distance & 1) ^ (lane >> 4 & 1)
+    assert (out == np.where(crossed, given[register ^ distance, lane ^ 16], given)).all()
+    assert report.findings == ()

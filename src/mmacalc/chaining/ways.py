@@ -38,7 +38,7 @@ MOVMATRIX = "movmatrix.sync.aligned.m8n8.trans.b16"
 STMATRIX = "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4"
 IN_VALU, BETWEEN_LANES, IN_MEMORY = range(3)
-IN_LANE = ("v_", "selp", "prmt")
+IN_LANE = ("v_", "s_", "selp", "prmt")
 ROUND_TRIP = 32
 AMD = {1: "u8", 2: "u16", 4: "b32", 8: "b64", 16: "b128"}
 PTX = {1: "b8", 2: "b16", 4: "b32", 8: "v2.b32", 16: "v4.b32"}
@@ -120,7 +120,7 @@ def ways(tiles: Tiles, movement: Movement | None, reach: Reach) -> tuple[Way, ..
     found = [plain, *[way for way in _transposing(tiles, reach) if way.cost < plain.cost]]
     if movement is not None:
         size = _Size(tiles, movement, reach)
-        found += [way for way in (_swaps(size), _dpp_selects(size), *_shuffles(size), *_matrices(size)) if way]
+        found += [way for way in (_swaps(size), _in_part_of_the_lanes(size), *_shuffles(size), *_matrices(size)) if way]
     return tuple(sorted(found, key=lambda way: way.cost))
 
 
@@ -173,14 +173,35 @@ def _swaps(size: _Size) -> Way | None:
     return _way(" and ".join(dict.fromkeys(names)), IN_VALU, count, [Exchange((pair,), {}) for pair in pairs])
 
 
-def _dpp_selects(size: _Size) -> Way | None:
-    """v_cndmask_b32_dpp reads one source from another lane of the row, and so both fetches and selects."""
-    movement, name = size.movement, "v_cndmask_b32_dpp"
-    alone = all(len(run) == 1 and run[0] < 4 and item >= size.low for item, run in movement.runs)
-    if name not in size.reach or not alone or movement.cycles or movement.gathered or not movement.runs:
+def _in_part_of_the_lanes(size: _Size) -> Way | None:
+    """Exchanges of which each register fetches in half of the lanes alone.
+
+    Within a row of 16 lanes v_cndmask_b32_dpp reads one source from another lane, and so both fetches and selects. Of
+    the rows of a half, v_permlanex16_b32 writes a register in the lanes that EXEC has and reads those that it lacks
+    (FI): of each pair a copy and two of them; EXEC of a wave32 is written three times.
+    """
+    movement, count, names, steps = size.movement, Counter[str](), [], []
+    if movement.cycles or movement.gathered or not movement.runs:
         return None
-    steps = [Exchange(((item, run[0]),), {}) for item, run in movement.runs]
-    return _way(name, IN_VALU, Counter({name: size.words * len(steps)}), steps)
+    for item, run in movement.runs:
+        found = _masked(size, run[0]) if len(run) == 1 and item >= size.low else None
+        if found is None:
+            return None
+        name, each = found
+        names.append(name)
+        count += each
+        steps.append(Exchange(((item, run[0]),), {}))
+    return _way(" and ".join(dict.fromkeys(names)), IN_VALU, count, steps)
+
+
+def _masked(size: _Size, lane_bit: int) -> tuple[str, Counter[str]] | None:
+    """The name and the instructions of an exchange of all registers with a lane bit, in parts of the lanes."""
+    select, permute = "v_cndmask_b32_dpp", "v_permlanex16_b32"
+    if lane_bit < 4 and select in size.reach:
+        return select, Counter({select: size.words})
+    if lane_bit != 4 or permute not in size.reach or size.tiles.source.wave != 32:
+        return None
+    return f"{permute}, EXEC", Counter({"v_mov_b32": size.words // 2, permute: size.words, "s_mov_b32": 3})
 
 
 # --- shuffles ---
