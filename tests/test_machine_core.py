@@ -1,6 +1,7 @@
 """The compiled core carries out instructions of kernels as their definitions on NumPy do, bit for bit."""
 
 from functools import cache
+from itertools import product as product_of
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +17,7 @@ from mmacalc.kernels.amd.counters import Counters
 from mmacalc.kernels.amd.cross_lane import CROSS_LANE
 from mmacalc.kernels.amd.operations.packed import PACKED
 from mmacalc.kernels.amd.program import Step
-from mmacalc.kernels.amd.state import EXEC, Group, Registers, packed
+from mmacalc.kernels.amd.state import EXEC, VCC, Group, Registers, packed
 from mmacalc.kernels.amd.target import MachineTarget
 from mmacalc.kernels.device.findings import Tally
 from samples import sampled
@@ -91,6 +92,8 @@ def modifiers_for(name, kinds, generation, packed_floats):
         yield {**always, "neg_lo": 2, "neg_hi": 2}
         yield {"op_sel": 1, "op_sel_hi": 1, "neg_lo": 1, "neg_hi": 1}
         return
+    if name == "v_bitop3_b32":
+        yield from ({"bitop3": table} for table in (0xE4, 0x17, 0x80, 0xFE))
     if name.startswith("s_") or any(kind in WIDE for kind in kinds):
         return
     if kinds[0] in ("f32", "b32"):
@@ -197,6 +200,88 @@ def test_every_operation_of_the_core_computes_what_its_row_does(target, step):
         assert [name for name, number in core_operations._codes().items() if number not in covered] == []
 
 
+class _NeverAlone(runs.Run):
+    """A run of which the core declines nothing."""
+
+    def _alone(self, group, at, ahead):
+        raise AssertionError("declined")
+
+
+def executed(instruction, machine, words, by_core):
+    """The registers after an instruction on v[2:7], s[6:13], VCC and EXEC of some words: by the core, which declines
+    nothing, or by the definition."""
+    registers = Registers(2, machine.wave, 20, 1, 0xF0)
+    registers.clean.update(range(3000))
+    registers.v[2:8] = words[: 12 * machine.wave].reshape(6, 2, machine.wave)
+    registers.s[[*range(6, 14), VCC, VCC + 1, EXEC, EXEC + 1]] = words[-24:].reshape(12, 2)
+    group, step = Group(registers, _Batch(registers), np.arange(2)), Step(instruction, machine)
+    with np.errstate(all="ignore"):
+        _NeverAlone([step]).carry_out(group) if by_core else step._compiled(machine)[1](group)
+    return [registers.v, registers.s, group.active]
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
+def test_divisions_of_usual_numbers_are_carried_out_by_the_core(target):
+    machine, rng = MachineTarget(target, TARGETS[target]), np.random.default_rng(5)
+    mask = RegisterOperand("vcc", 0, machine.wave // 32)
+    a, b, c, d = (RegisterOperand("v", number, 1) for number in (2, 3, 4, 10))
+    cases = {
+        "v_div_scale_f32": [((one, b, c), (d, mask)) for one in (b, c)], "v_div_fixup_f32": [((a, b, c), (d,))],
+        "v_div_fmas_f32": [((a, b, c, mask), (d,))], "v_ldexp_f32": [((a, RegisterOperand("s", 6, 1)), (d,))],
+    }  # fmt: skip
+    exponents = np.array([0, 1, 2, 22, 23, 24, 29, 30, 31, 60, 96, 126, 127, 128, 157, 158, 159, 223, 252, 253, 254])
+    for name, operands in cases.items():
+        near = name == "v_div_fixup_f32"
+        for sources, destinations in operands:
+            for _ in range(40):
+                words = rng.integers(1, 1 << 23, 12 * machine.wave + 24, np.uint32)
+                words |= rng.integers(0, 2, len(words), np.uint32) << 31
+                field = rng.choice(exponents[8:13] if near or name == "v_div_fmas_f32" else exponents, len(words))
+                words |= field.astype(np.uint32) << 23
+                words[-24:] = rng.integers(-160, 160, 24).astype(np.uint32)
+                words[-8:-4] = 0  # VCC: nothing is scaled
+                instruction = DecodedInstruction(0, 8, name, name, "vop3", destinations, sources, {})
+                found, wanted = (executed(instruction, machine, words, by_core) for by_core in (True, False))
+                assert all((x == y).all() for x, y in zip(found, wanted)), (name, sources)
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+def test_scalar_instructions_that_write_exec_do_it_in_the_core(target):
+    machine, rng = MachineTarget(target, TARGETS[target]), np.random.default_rng(6)
+    wide, bits, missed = machine.wave // 32, machine.wave, []
+    execute, scc = RegisterOperand("exec", 0, wide), RegisterOperand("scc", 0, 1)
+    s, t, constant = RegisterOperand("s", 6, wide), RegisterOperand("s", 10, wide), ConstantOperand(5, True, bits)
+    part = RegisterOperand("s", 7, wide)
+    cases = [(f"s_mov_b{bits}", (execute,), (s,)), (f"s_not_b{bits}", (execute, scc), (execute,))]
+    cases += [(f"s_{name}_b{bits}", (execute, scc), (x, y)) for name in ("and", "or", "xor", "andn2", "orn2", "nor")
+              for x, y in ((execute, s), (s, t), (constant, execute))]  # fmt: skip
+    saving = ("and", "or", "xor", "nand", "nor", "xnor", "andn1", "andn2", "orn1", "orn2", "and_not0", "or_not1")
+    cases += [(f"s_{name}_saveexec_b{bits}", (s, execute, scc), (x, execute)) for name in saving
+              for x in (s, t, constant, execute, part)]  # fmt: skip
+    for name, destinations, sources in cases:
+        if not machine.has(name):
+            continue
+        instruction = DecodedInstruction(0, 8, name, name, "sop1", destinations, sources, {})
+        if core_operations.operations_of(instruction, machine) is None:
+            missed.append((name, sources[0]))
+            continue
+        words = rng.integers(0, 1 << 32, 12 * machine.wave + 24, np.uint32)
+        found, wanted = (executed(instruction, machine, words, by_core) for by_core in (True, False))
+        assert all((x == y).all() for x, y in zip(found, wanted)), (name, sources)
+    assert all(one is part and bits == 64 for _, one in missed), missed
+
+
+def test_moves_of_halves_name_every_half():
+    machine, rng = MachineTarget("gfx1100", 32), np.random.default_rng(7)
+    halves = [RegisterOperand("v", number, 1, half, 16) for number in (2, 3) for half in (0, 1)]
+    for source in [*halves, ConstantOperand(0x3C00, True, 16), RegisterOperand("s", 6, 1)]:
+        for destination in halves:
+            instruction = DecodedInstruction(0, 8, "v_mov_b16", "v_mov_b16", "vop1", (destination,), (source,), {})
+            words = rng.integers(0, 1 << 32, 12 * 32 + 24, np.uint32)
+            found, wanted = (executed(instruction, machine, words, by_core) for by_core in (True, False))
+            assert all((x == y).all() for x, y in zip(found, wanted)), instruction
+
+
 SOURCE = """typedef float float4_ __attribute__((ext_vector_type(4)));
 extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(256, 256))) void k(float *x, float *y) {
     static __attribute__((shared)) float row[1024]; static __attribute__((shared)) unsigned char bytes[256];
@@ -275,15 +360,95 @@ BODIES = {
         __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup"); y[n ^ 64] += x[n]; y[n ^ 64] *= 2;""",
     "workgroups communicate": "y[n] = x[n]; __atomic_fetch_add((int *)&y[7], 1, __ATOMIC_RELAXED); y[n + 1] += x[n];",
     "outside": "y[n + (i == 200) * 1000000] = x[n];",
+    "lines and parts of them": "y[n] = x[n]; if (i & 8) y[n] += 1; y[n] *= 3; if (i != 77) x[n] = y[n]; x[n] += y[n];",
+    "a wave by itself, twice": "float v = x[n & ~63]; y[n & ~1] = 2; y[n] = v; x[n & ~63] = y[n];",
+    "lines of two waves": "float v = y[n] + y[n ^ 1]; y[n] = v; if (i < 70) y[n + 6] = v;",
+    "read again after others": "float v = y[n / 2]; x[n] = y[n]; y[n] = v;",
+}
+BUFFER = "unsigned *u = (unsigned *)y; auto r = __builtin_amdgcn_make_buffer_rsrc(x, 0, RECORDS, 0x27000); "
+BUFFERS = {
+    "some lanes beyond": BUFFER.replace("RECORDS", "1000")
+    + """
+        u[n] = __builtin_amdgcn_raw_buffer_load_b32(r, 4 * n, 16, 0);
+        u[n] += __builtin_amdgcn_raw_buffer_load_b8(r, 3 * n, 1, 0);
+        __builtin_amdgcn_raw_buffer_store_b32(u[n] + 3, r, 4 * n, 0, 0);""",
+    "all lanes beyond": BUFFER.replace("RECORDS", "8")
+    + """
+        u[n] = 5 + __builtin_amdgcn_raw_buffer_load_b16(r, 64 + 2 * n, 0, 0);
+        __builtin_amdgcn_raw_buffer_store_b8(n, r, 64 + n, 0, 0);""",
+    "a part of a lane beyond": BUFFER.replace("RECORDS", "1912")
+    + """
+        typedef unsigned four __attribute__((ext_vector_type(4)));
+        four v = __builtin_amdgcn_raw_buffer_load_b128(r, 4 * (n & ~3), 0, 0); u[n] = v[i & 3] ^ v[0];
+        if (!(n & 3)) __builtin_amdgcn_raw_buffer_store_b128(v + 1u, r, 4 * n, 0, 0);""",
+    "a race": BUFFER.replace("RECORDS", "2048")
+    + """
+        __builtin_amdgcn_raw_buffer_store_b32(n, r, 4 * (n % 96), 0, 0);""",
+    "records": """typedef unsigned four __attribute__((ext_vector_type(4)));
+        unsigned long a = (unsigned long)x; unsigned v;
+        four r = {(unsigned)a, (unsigned)(a >> 32) | 8 << 16, 100, 0x27000};
+        asm volatile("buffer_load_dword %0, %1, %2, 0 idxen offset:4\\ns_waitcnt vmcnt(0)" : "=v"(v) : "v"(n), "s"(r));
+        ((unsigned *)y)[n] = v;""",
 }
 
 
-@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
-@pytest.mark.parametrize("what", BODIES)
+TRANSPOSING = """typedef TYPE loaded __attribute__((ext_vector_type(COUNT)));
+    typedef __attribute__((address_space(3))) loaded *local;
+    static __attribute__((shared)) unsigned row[1024]; for (int k = 0; k < 4; k++) row[4 * i + k] = x[i + k] * 1e9f;
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup"); __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+    loaded v = NAME((local)&row[(i * 4 + i / 16 * 36) % 1016]); unsigned *u = (unsigned *)&v;
+    for (int k = 0; k < sizeof v / 4; k++) ((unsigned *)y)[n] += u[k] * (k + 1);"""
+"""Of gfx950 and gfx1250: loads of every size."""
+COPIES = """typedef __attribute__((address_space(3))) int *local; int t;
+    typedef __attribute__((address_space(1))) int *global_;
+    static __attribute__((shared)) int row[512], other[256]; other[i] = x[n];
+    __builtin_amdgcn_global_load_lds((global_)(x + (i & ~63)), (local)&row[i & ~63], 4, 0, 0); int v = other[i]; READ
+    asm volatile("s_waitcnt vmcnt(0)" ::: "memory"); v += row[i]; y[n] = v;"""
+
+
+def transposing(type_, count, name):
+    return TRANSPOSING.replace("TYPE", type_).replace("COUNT", str(count)).replace("NAME", f"__builtin_amdgcn_{name}")
+
+
+READ = """asm volatile("ds_read_b32 %0, %1\\ns_waitcnt lgkmcnt(0)" : "=v"(t) : "v"((unsigned)(local)&row[i ^ 1]));
+    v += t;"""
+LOCAL = [
+    ("gfx950", transposing("short", 4, "ds_read_tr16_b64_v4i16")),
+    ("gfx950", transposing("int", 2, "ds_read_tr8_b64_v2i32")),
+    ("gfx950", transposing("int", 2, "ds_read_tr4_b64_v2i32")),
+    ("gfx950", transposing("int", 3, "ds_read_tr6_b96_v3i32")),
+    ("gfx1250", transposing("short", 8, "ds_load_tr16_b128_v8i16")),
+    ("gfx950", COPIES.replace("READ", "")),
+    ("gfx950", COPIES.replace("READ", READ)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(LOCAL)))
+def test_loads_of_lds_that_transpose_or_meet_copies_are_the_same_with_and_without_the_core(number, monkeypatch):
+    target, body = LOCAL[number]
+
+    def told():
+        y, report = launched(MEMORY.replace("BODY", body), target)
+        return y.tobytes(), report.traffic, report.executed, report.lds, report.findings, report.notes
+
+    found = told()
+    assert [one.kind for one in found[4]] == ["wait"] * (READ in body)
+    monkeypatch.setattr("mmacalc.emulator.core.function", lambda *_: None)
+    monkeypatch.setattr("mmacalc.kernels.amd.program._known", Cache(8))
+    assert found == told()
+
+
+@pytest.mark.parametrize(
+    ("what", "target"),
+    [*product_of(BODIES, ["gfx942", "gfx1100"]), *product_of(BUFFERS, ["gfx90a", "gfx942", "gfx1100", "gfx1250"])][:-1],
+)
 def test_accesses_of_global_memory_are_the_same_with_and_without_the_core(target, what, monkeypatch):
+    """The last one, of records, has another resource on gfx1250."""
+
     def told():
         try:
-            y, report = launched(MEMORY.replace("BODY", BODIES[what]), target)
+            y, report = launched(MEMORY.replace("BODY", (BODIES | BUFFERS)[what]), target)
         except mmacalc.Error as error:
             return str(error)
         return y.tobytes(), report.traffic, report.executed, report.findings, report.notes

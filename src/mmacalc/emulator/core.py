@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Task", "address", "build", "function", "library"]
 
-VERSION = 6
+VERSION = 7
 HERE = Path(__file__).parent
 SOURCES = tuple([HERE / f"{name}.c" for name in ("core", "rdna", "lanes", "shared", "memory", "products", "steps")])
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")

@@ -24,13 +24,14 @@ typedef struct {
 
 /* Of operations in order: as in mmacalc.kernels.amd.runs, which reads the names from here. */
 #define CODES \
-    X(mov) X(not) X(and) X(or) X(xor) X(xnor) X(and_or) X(or3) X(xor3) X(bfi) X(bfe_u32) X(bfe_i32) X(lshlrev) \
+    X(mov) X(mov_b16) X(bitop3) X(not) X(and) X(or) X(xor) X(xnor) X(and_or) X(or3) X(xor3) X(bfi) X(bfe_u32) X(bfe_i32) X(lshlrev) \
     X(lshrrev) X(ashrrev) X(lshl_add) X(add_lshl) X(lshl_or) X(xad) X(add) X(sub) X(subrev) X(add3) X(mul_lo) \
     X(mul_hi_u32) X(mul_hi_i32) X(mul_u24) X(mul_i24) X(mad_u24) X(mad_i24) X(min_i32) X(max_i32) X(min_u32) \
     X(max_u32) X(min3_i32) X(max3_i32) X(min3_u32) X(max3_u32) X(med3_i32) X(med3_u32) X(perm) X(alignbit) \
     X(alignbyte) X(bcnt) X(mbcnt_lo) X(mbcnt_hi) X(cndmask) X(f32_i32) X(f32_u32) X(i32_f32) X(u32_f32) \
     X(add_f32) X(sub_f32) X(subrev_f32) X(mul_f32) X(fma_f32) X(min_f32) X(max_f32) X(min3_f32) X(max3_f32) \
-    X(rcp_f32) X(rsq_f32) X(sqrt_f32) X(floor_f32) X(ceil_f32) X(trunc_f32) X(rndne_f32) X(f32_f16) X(f16_f32) \
+    X(rcp_f32) X(rsq_f32) X(sqrt_f32) X(floor_f32) X(ceil_f32) X(trunc_f32) X(rndne_f32) \
+    X(ldexp_f32) X(div_scale_f32) X(div_fmas_f32) X(div_fixup_f32) X(f32_f16) X(f16_f32) \
     X(pk_bf16) X(pk_f16) X(lshl_add_u64) X(lshlrev_b64) X(lshrrev_b64) X(ashrrev_i64) X(mad_u64_u32) X(add_u64) \
     X(mov_b64) X(pk_add_f32) X(pk_mul_f32) X(pk_fma_f32) \
     X(add_co) X(sub_co) X(subrev_co) X(addc) X(subb) X(subbrev) \
@@ -113,6 +114,43 @@ INLINE int32_t saturated_i32(float f) {
 INLINE uint32_t saturated_u32(float f) {
     double d = f != f ? 0.0 : trunc((double)f);
     return (uint32_t)(int64_t)(d < 0.0 ? 0.0 : d > 4294967295.0 ? 4294967295.0 : d);
+}
+INLINE uint32_t scaled_float(uint32_t w, int32_t by) { return word_of((float)((double)number(w) * pow2(by))); }
+INLINE int32_t field_of(uint32_t w) { return w >> 23 & 0xFF; }
+/* V_DIV_SCALE of a value, a denominator and a numerator, and its flag. */
+INLINE uint32_t scaled_for_division(uint32_t value, uint32_t d, uint32_t n, uint32_t *flag) {
+    const int32_t of_d = field_of(d), of_n = field_of(n), apart = of_n - of_d;
+    const int is_d = value == d, is_n = value == n, tiny_d = of_d >= 253, tiny_quotient = apart <= -127;
+    *flag = 0;
+    if (d << 1 == 0 || n << 1 == 0)
+        return 0x7FC00000;
+    if (apart >= 96) {
+        *flag = 1;
+        return is_d ? scaled_float(value, 64) : value;
+    }
+    if (of_d == 0)
+        return scaled_float(value, 64);
+    if (tiny_d) {
+        *flag = (uint32_t)tiny_quotient;
+        return is_d || !tiny_quotient ? scaled_float(value, -64) : value;
+    }
+    if (tiny_quotient) {
+        *flag = 1;
+        return is_n ? scaled_float(value, 64) : value;
+    }
+    return of_n <= 23 ? scaled_float(value, 64) : value;
+}
+/* V_DIV_FIXUP of a quotient, a denominator and a numerator; a NaN where one of them is special, to decline. */
+INLINE uint32_t fixed_up(uint32_t quotient, uint32_t d, uint32_t n) {
+    const int usual = (field_of(d) != 255) & (field_of(n) != 255) & (d << 1 != 0) & (n << 1 != 0);
+    const uint32_t found = (quotient & 0x7FFFFFFF) | ((d ^ n) & 0x80000000);
+    return usual & (field_of(n) - field_of(d) >= -150) ? found : 0x7FC00000;
+}
+INLINE uint32_t of_three(uint32_t p, uint32_t q, uint32_t s, int32_t table) { /* V_BITOP3 */
+    uint32_t found = 0;
+    for (int at = 0; at < 8; at++)
+        found |= (0u - (uint32_t)(table >> at & 1)) & (at & 4 ? p : ~p) & (at & 2 ? q : ~q) & (at & 1 ? s : ~s);
+    return found;
 }
 INLINE uint64_t pair(uint32_t low, uint32_t high) { return (uint64_t)high << 32 | low; }
 
@@ -201,12 +239,15 @@ INLINE void put_mask(const Waves *w, int32_t operand, int64_t wave, uint64_t bit
     if (L == 64)
         w->s[(row + 1) * w->waves + wave] = (uint32_t)(bits >> 32);
 }
+INLINE uint64_t mask_at(const Waves *w, int64_t row, int64_t wave, const int L) {
+    return pair(w->s[row * w->waves + wave], L == 64 ? w->s[(row + 1) * w->waves + wave] : 0);
+}
 INLINE uint64_t get_mask(const Waves *w, const Operation *op, int n, int64_t wave, const int L) {
     const int32_t kind = op->source[n] >> 16;
     const int64_t row = op->source[n] & 0xFFFF;
     if (kind == CONSTANT)
         return pair(op->low[n], op->high[n]);
-    return pair(w->s[row * w->waves + wave], L == 64 ? w->s[(row + 1) * w->waves + wave] : 0);
+    return mask_at(w, row, wave, L);
 }
 
 #define EACH for (int j = 0; j < L; j++)
@@ -220,7 +261,7 @@ INLINE uint64_t get_mask(const Waves *w, const Operation *op, int n, int64_t wav
 INLINE int narrow(int32_t code, const uint32_t *restrict x, const uint32_t *restrict y, const uint32_t *restrict z,
                   uint32_t *restrict r, const int L) {
     switch (code) {
-    ONE(mov, p) ONE(not, ~p) TWO(and, p & q) TWO(or, p | q) TWO(xor, p ^ q) TWO(xnor, ~(p ^ q))
+    ONE(mov, p) ONE(mov_b16, p & 0xFFFF) ONE(not, ~p) TWO(and, p & q) TWO(or, p | q) TWO(xor, p ^ q) TWO(xnor, ~(p ^ q))
     THREE(and_or, (p & q) | s) THREE(or3, p | q | s) THREE(xor3, p ^ q ^ s) THREE(bfi, (p & q) | (~p & s))
     THREE(bfe_u32, p >> (q & 31) & ((1u << (s & 31)) - 1)) THREE(bfe_i32, field_i32(p, q, s))
     TWO(lshlrev, q << (p & 31)) TWO(lshrrev, q >> (p & 31)) TWO(ashrrev, SIGNED(q) >> (p & 31))
@@ -259,6 +300,8 @@ INLINE int floating(int32_t code, const uint32_t *restrict x, const uint32_t *re
     ONE(sqrt_f32, word_of(settled_float((float)sqrt((double)settled_float(number(p))))))
     ONE(floor_f32, word_of(floorf(number(p)))) ONE(ceil_f32, word_of(ceilf(number(p))))
     ONE(trunc_f32, word_of(truncf(number(p)))) ONE(rndne_f32, word_of(rintf(number(p))))
+    TWO(ldexp_f32, scaled_float(p, clamp(SIGNED(q), -600, 600)))
+    THREE(div_fmas_f32, word_of(fmaf(number(p), number(q), number(s)))) THREE(div_fixup_f32, fixed_up(p, q, s))
     ONE(f32_f16, (p & 0x7FFF) > 0x7C00 ? 0x7FC00000 : half_to_float(p & 0xFFFF))
     ONE(f16_f32, is_nan(p) ? 0x7FC00000 : float_to_half(p))
     TWO(pk_bf16, is_nan(p) | is_nan(q) ? 0x7FC00000 : to_bfloat(p) | to_bfloat(q) << 16)
@@ -403,6 +446,17 @@ INLINE int vector(const Waves *w, const Operation *op, int64_t wave, uint64_t ex
         return 0;
     }
     const uint32_t *z = op->source[2] < 0 ? x : words(w, op, 2, 0, wave, exec, m2, L);
+    if (code == OP_bitop3) {
+        EACH r[j] = of_three(x[j], y[j], z[j], op->parts);
+        put(w, op->destination, wave, r, op->old, op->up, mask, L);
+        return 0;
+    }
+    if (code == OP_div_scale_f32) {
+        EACH { room[j] = scaled_for_division(x[j], y[j], z[j], &room[L + j]); h[j] = (uint32_t)is_nan(room[j]); }
+        return (collected(h, L) & mask) != 0;
+    }
+    if (code == OP_div_fmas_f32 && (mask_at(w, op->second, wave, L) & mask)) /* what is scaled */
+        return 1;
     if (narrow(code, x, y, z, r, L)) {
         put(w, op->destination, wave, r, op->old, op->up, mask, L);
         return 0;
@@ -512,6 +566,8 @@ INLINE int64_t carried_out(const Waves *w, const Operation *ops, int64_t first, 
             put(w, op->destination, wave, result, op->old, op->up, mask, L);
             if (both)
                 put(w, op->destination + 1, wave, result + L, 0, 0, mask, L);
+            if (op->code == OP_div_scale_f32)
+                put_mask(w, op->second, wave, collected(result + L, L) & mask, L);
         }
     }
     return last;

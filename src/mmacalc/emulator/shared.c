@@ -14,6 +14,10 @@ typedef struct {
     int32_t narrow;             /* 0, or as in put_narrow */
     uint32_t offset;
     int32_t label, instruction; /* the number of the instruction for `layers`, and its address */
+    /* Of a load that transposes: the bits of an element, how many a lane has, and of each lane and element which bit of
+     * what all lanes fetch is its first. */
+    int32_t bits, elements;
+    const int32_t *from;
 } Local;
 
 /* With which accesses one races: as AGAINST of mmacalc.kernels.device.races. */
@@ -87,6 +91,9 @@ INLINE int harmless(const Waves *w, const Local *t, const int64_t *places, int64
                     wrong |= (found != 0) & (found != own);
                 }
         }
+    for (int64_t k = 0; w->landing && k < active; k++)
+        for (int64_t part = 0; part < size; part += unit)
+            wrong |= WORD(w->landing, places[k] + part, unit);
     for (int64_t k = 0; t->kind == READ && k < active; k++)
         for (int64_t part = 0; part < size; part += unit)
             wrong |= WORD(w->undefined, places[k] + part, unit);
@@ -129,6 +136,31 @@ INLINE void loaded(const Waves *w, const Local *t, int64_t wave, const int64_t *
             const uint32_t word = WORD(w->lds, place + part, unit);
             *own = unit == 4 ? word : put_narrow(*own, word, t->narrow, unit);
         }
+    }
+}
+
+/* A load that transposes, with all lanes active. */
+INLINE void transposed(const Waves *w, const Local *t, int64_t wave, const int64_t *places, const int L,
+                       const int64_t size) {
+    const int64_t start = w->workgroup[wave] * w->stride;
+    uint8_t fetched[64 * 16 + 4];
+    uint32_t words[4], *registers = register_of(w, t->registers, wave, L);
+    for (int j = 0; j < L; j++) {
+        memset(w->read + places[j] - start, 1, (size_t)size);
+        memcpy(fetched + j * size, w->lds + places[j], (size_t)size);
+    }
+    memset(fetched + L * size, 0, 4);
+    for (int j = 0; j < L; j++) {
+        memset(words, 0, sizeof words);
+        for (int32_t n = 0, to = 0; n < t->elements; n++, to += t->bits) {
+            const int32_t at = t->from[j * t->elements + n];
+            const uint32_t element = load4(fetched + at / 8) >> at % 8 & ((1u << t->bits) - 1);
+            words[to / 32] |= element << to % 32;
+            if (to % 32 + t->bits > 32)
+                words[to / 32 + 1] |= element >> (32 - to % 32);
+        }
+        for (int64_t number = 0; number < size / 4; number++)
+            registers[number * w->waves * L + j] = words[number];
     }
 }
 
@@ -220,9 +252,9 @@ INLINE int64_t accessed(const Waves *w, const Local *t, Accessed *out, int64_t *
         factors[j] = mixed((uint64_t)j) | 1;
     for (int64_t n = 0; n < w->count; n++) {
         const int64_t wave = w->rows[n];
-        uint64_t relative;
+        uint64_t relative = 0;
         const int64_t k = located(w, t, wave, places, factors, &relative, L, size);
-        if (k < 0 || !harmless(w, t, places, k, w->number[wave] * pattern_of(unit), unit, size))
+        if (k < 0 || (t->bits && k < L) || !harmless(w, t, places, k, w->number[wave] * pattern_of(unit), unit, size))
             return 0;
         pattern = mixed(pattern ^ relative) + (uint64_t)n;
         active[n] = (uint8_t)k;
@@ -239,6 +271,8 @@ INLINE int64_t accessed(const Waves *w, const Local *t, Accessed *out, int64_t *
     for (int64_t n = 0; n < w->count; places += active[n++])
         if (t->kind == WRITE)
             stored(w, t, w->rows[n], places, L, unit, size);
+        else if (t->bits)
+            transposed(w, t, w->rows[n], places, L, size);
         else
             loaded(w, t, w->rows[n], places, L, unit, size);
     return 1;

@@ -3,7 +3,7 @@
  */
 #include "waves.h"
 
-enum { COMPUTES, MOVES, MULTIPLIES, REACHES };
+enum { COMPUTES, MOVES, MULTIPLIES, REACHES, MASKS };
 
 typedef struct {
     int32_t kind, count; /* count: of the operations of one that computes, else 1 */
@@ -13,32 +13,40 @@ typedef struct {
 
 int64_t mmacalc_lanes(const Waves *, const void *, int64_t, int64_t, int64_t);
 int64_t mmacalc_local(const Waves *, const void *, Accessed *, int64_t *, int64_t);
-int64_t mmacalc_global(Waves *, const void *, const int64_t *, Accessed *, int64_t *, int64_t);
+int64_t mmacalc_global(Waves *, const void *, const int64_t *, uint64_t *, Accessed *, int64_t *, int64_t);
 int64_t mmacalc_product(const Waves *, const void *, int64_t);
 
-/* Carry out items from the operation `first` on; every other item counts as one. Returns the first operation that
- * declines, or how many they are.
+/* Carry out items from the operation `first` to before `last`; every item that does not compute counts as one. Returns
+ * the first operation that declines, or `last`.
  *
- * codes: of each access and wave, in which order it is (of those of global memory). out, places: of each access what is
- * kept of it, and room for its places. */
-VISIBLE int64_t mmacalc_steps(Waves *w, const Item *items, int64_t count, int64_t first, int64_t lanes,
-                      const int64_t *codes, Accessed *out, int64_t *places) {
+ * codes: of each access and wave, in which order it is, and live: out, its lanes (of those of global memory); behind
+ * those of the accesses EXEC as an item that only gives it found it. out, places: of each access what is kept of it, and
+ * room for its places. */
+VISIBLE int64_t mmacalc_steps(Waves *w, const Item *items, int64_t first, int64_t last, int64_t lanes,
+                              const int64_t *codes, uint64_t *live, Accessed *out, int64_t *places) {
     int64_t at = 0;
-    for (const Item *item = items; item < items + count; at += item++->count) {
+    for (const Item *item = items; at < last; at += item++->count) {
         if (at + item->count <= first)
             continue;
         const void *what = item->what;
-        Accessed *own = out + item->out;
-        int64_t *own_places = places + item->out * w->count * lanes;
+        const int64_t number = item->out, begin = first > at ? first - at : 0;
+        const int64_t end = at + item->count > last ? last - at : item->count;
         int64_t done = 1;
         switch (item->kind) {
-        case COMPUTES: done = mmacalc_lanes(w, what, first > at ? first - at : 0, item->count, lanes); break;
-        case MOVES: done = mmacalc_local(w, what, own, own_places, lanes); break;
+        case COMPUTES: done = mmacalc_lanes(w, what, begin, end, lanes); break;
+        case MOVES: done = mmacalc_local(w, what, out + number, places + number * w->count * lanes, lanes); break;
         case MULTIPLIES: done = mmacalc_product(w, what, lanes); break;
-        case REACHES: done = mmacalc_global(w, what, codes + item->out * w->count, own, own_places, lanes); break;
+        case REACHES:
+            done = mmacalc_global(w, what, codes + number * w->count, live + number * w->count, out + number,
+                                  places + number * w->count * lanes, lanes);
+            break;
+        case MASKS:
+            for (int64_t n = 0; n < w->count; n++)
+                live[number * w->count + n] = exec_of(w, w->rows[n], (int)lanes);
+            break;
         }
-        if (done < item->count)
+        if (done < end)
             return at + done;
     }
-    return at;
+    return last;
 }

@@ -11,13 +11,28 @@ typedef struct {
     uint16_t *labels;
 } Layer;
 
+/* The last accesses of a granule of global memory, or of a line of them that all have the same: GridRaces. */
+typedef struct {
+    int64_t writer, reader;    /* 0: none */
+    int32_t write_label, read_label;
+    uint8_t write_bits, read_reach;
+    uint8_t several_reads, several_changes; /* of a granule, whether there are more of them */
+    uint8_t split;             /* of a line, whether its granules count */
+    uint8_t unused[3];
+} Known;
+
+typedef struct {
+    Known *granules, *lines;   /* NULL if that is not checked */
+    int64_t count, shift;      /* lines; 1 << shift: bytes of a granule */
+} Shadow;
+
 enum { READ, WRITE, ATOMIC, SWAP, UNWAITED, UNFETCHED, KINDS };
 
 typedef struct {
     uint32_t *v, *a, *s;  /* vector registers (register, wave, lane), scalar ones (register, wave) */
     const int64_t *rows;  /* which waves run */
     int64_t count, waves; /* of them, and of all */
-    uint32_t *room;       /* for 8 words of all lanes of the waves that run */
+    uint32_t *room;       /* for 64 words of all lanes of the waves that run */
     int64_t exec, scc;    /* rows of s */
     uint8_t *lds, *undefined;  /* of all workgroups, and which bytes are not written */
     int64_t limit, stride;     /* bytes of LDS of a workgroup, and to the next one's */
@@ -32,12 +47,10 @@ typedef struct {
     const uint64_t *starts, *ends;
     const int64_t *places;
     const uint8_t *writeable, *entered; /* by region; entered: whether reads are entered below, not only listed */
-    int64_t regions, shift;    /* 1 << shift: bytes of a granule */
-    int64_t *writers, *readers; /* by granule, the last access (GridRaces); NULL if that is not checked */
-    uint8_t *write_bits, *read_reach;
-    int32_t *write_labels, *read_labels;
-    const uint8_t *several_reads, *several_changes; /* whether there are more of them */
+    int64_t regions;
+    Shadow shadow;
     int64_t first;             /* out: the region to which a store that is declined is the first one */
+    const uint8_t *landing;    /* by byte of `lds`, whether an outstanding copy reads or writes it; NULL if there is none */
 } Waves;
 
 /* What is kept of an access. */
@@ -50,6 +63,12 @@ typedef struct {
 INLINE uint64_t exec_of(const Waves *w, int64_t wave, const int lanes) {
     const uint32_t *e = w->s + w->exec * w->waves + wave;
     return e[0] | (lanes == 64 ? (uint64_t)e[w->waves] << 32 : 0);
+}
+
+INLINE int64_t lanes_in(uint64_t mask) {
+    mask -= mask >> 1 & 0x5555555555555555ull;
+    mask = (mask & 0x3333333333333333ull) + (mask >> 2 & 0x3333333333333333ull);
+    return (int64_t)((mask + (mask >> 4) & 0x0F0F0F0F0F0F0F0Full) * 0x0101010101010101ull >> 56);
 }
 
 /* A vector register in all lanes of a wave. */

@@ -174,9 +174,12 @@ class Batch:
             if not isinstance(part, Run):
                 self._step(part, group)
                 continue
-            together = alone and self._run_fits(part, group) and part.possible(group)
-            for step in part.steps[part.carry_out(group) if together else 0 :]:
-                self._step(step, group)
+            at = 0
+            while at < len(part.steps):
+                before, at = at, part.carry_out(group, at) if alone and self._run_fits(part, group) else at
+                if at == before:
+                    self._step(part.steps[at], group)
+                    at += 1
 
     def _run_fits(self, run: Run, group: Group) -> bool:
         return self.tally.executed + len(run.steps) * group.count <= self.limit

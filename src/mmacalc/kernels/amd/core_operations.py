@@ -18,7 +18,7 @@ from .state import ROWS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from ...asm.decoded import DecodedInstruction
@@ -106,7 +106,8 @@ def _table() -> dict[str, str]:
         **{f"v_{name}_f32": f"{name}_f32" for name in (
             "add", "sub", "subrev", "mul", "rcp", "rsq", "sqrt", "floor", "ceil", "trunc", "rndne",
         )},
-        "v_rcp_iflag_f32": "rcp_f32",
+        "v_rcp_iflag_f32": "rcp_f32", "v_mov_b16": "mov_b16", "v_bitop3_b32": "bitop3", "v_ldexp_f32": "ldexp_f32",
+        **{f"v_div_{name}_f32": f"div_{name}_f32" for name in ("scale", "fmas", "fixup")},
         **{f"v_{name}_{kind}": f"{name}_{kind}" for kind in ("i32", "u32")
            for name in ("min", "max", "min3", "max3", "med3")},
         **{f"v_pk_{name}_f32": f"pk_{name}_f32" for name in ("add", "mul", "fma")},
@@ -134,8 +135,9 @@ def _table() -> dict[str, str]:
 _TABLE = _table()
 _COMPARED = re.compile(r"v_cmp_(n?(?:lt|eq|le|gt|lg|ge)|ne|o|u)_([iuf](?:32|64))")
 _SCALAR_COMPARED = re.compile(r"s_cmpk?_(eq|lg|gt|ge|lt|le)_([iu](?:32|64))")
+_SAVES = re.compile(r"s_(\w+)_saveexec_b(32|64)")
 _FLOATING = re.compile(r"_f32|^f(32|16)|^pk_")
-_HALVES = {"f32_f16": 1}
+_HALVES = ("f32_f16", "mov_b16")
 """Operations whose sources are halves of a register."""
 _SIGNED = re.compile(r"(?:add|sub|subrev|mul|fma|min3?|max3?|rcp|rsq|sqrt|floor|ceil|trunc|rndne)_f32|[iu]32_f32"
                      r"|f16_f32|f32_f16|cndmask|mov|pk_bf16|pk_f16|n?(?:lt|eq|le|gt|lg|ge|o|u)_f32")  # fmt: skip
@@ -169,17 +171,39 @@ def operations_of(instruction: DecodedInstruction, target: MachineTarget) -> tup
     """
     codes = _codes()
     halves = [instruction] if instruction.second is None else [instruction, instruction.second]
+    if match := _SAVES.fullmatch(instruction.name):
+        halves = list(_saving(instruction, *match.groups()))
     found = []
     for half in halves:
         one = _operation(half._replace(name=half.name.replace("v_dual_", "v_")), target, codes)
         if one is None:
             return None
         found.append(one)
-    if len(halves) == 2:
+    if instruction.second is not None:
         written = {number for d in halves[0].destinations for number in _registers(d)}
         if any(number in written for source in halves[1].sources for number in _registers(source)):
             return None
     return tuple(found)
+
+
+def _saving(instruction: DecodedInstruction, name: str, bits: str) -> Iterator[DecodedInstruction]:
+    """The instructions whose result is that of one that saves EXEC and changes it; none that is known where it saves it
+    to a part of its source."""
+    (saved, execute, scc), (source, _) = instruction.destinations, instruction.sources
+    first: Operand = source
+    if source == saved:  # the two change places
+        first, exchange = execute, f"s_xor_b{bits}"
+        for one in (saved, execute, saved):
+            yield instruction._replace(name=exchange, destinations=(one, scc), sources=(saved, execute))
+    elif set(_registers(source)) & set(_registers(saved)):
+        yield instruction
+        return
+    else:
+        yield instruction._replace(name=f"s_mov_b{bits}", destinations=(saved,), sources=(execute,))
+    sources: tuple[Operand, Operand] = (first, saved)
+    if name in ("andn1", "and_not0", "orn1", "or_not0"):
+        name, sources = {"a": "andn2", "o": "orn2"}[name[0]], (saved, first)
+    yield instruction._replace(name=f"s_{name}_b{bits}", destinations=(execute, scc), sources=sources)
 
 
 def vector_code(operand: RegisterOperand, number: int = 0) -> int:
@@ -235,11 +259,11 @@ def _source(made: Operation, place: int, operand: Operand, wide: bool = False) -
     return True
 
 
-def _scalar_result(made: Operation, operand: RegisterOperand, field: str = "destination") -> bool:
-    """Enter a scalar result; whether the core can write it: not EXEC, and no vector register."""
+def _scalar_result(made: Operation, operand: RegisterOperand, field: str = "destination", masks: bool = False) -> bool:
+    """Enter a scalar result; whether the core can write it: no vector register, and EXEC only if it `masks`."""
     if operand.file == "null":
         return True
-    if operand.file not in ROWS or operand.file in ("exec", "execz", "vccz"):
+    if operand.file not in ROWS or operand.file in ("execz", "vccz") or (operand.file == "exec" and not masks):
         return False
     setattr(made, field, ROWS[operand.file] + operand[1])
     return True
@@ -261,7 +285,7 @@ def _scalar(
         if made.source[place] >> 16 < _SCALAR >> 16:
             return False
     results = [one for one in instruction.destinations if one.file != "scc"]
-    return not results or (len(results) == 1 and _scalar_result(made, results[0]))
+    return not results or (len(results) == 1 and _scalar_result(made, results[0], masks=True))
 
 
 def _vector(
@@ -272,6 +296,12 @@ def _vector(
     if name in ("readfirstlane", "readlane"):
         read = all(_source(made, place, one) for place, one in enumerate(sources))
         return read and _scalar_result(made, destinations[0]) and made.destination >= 0
+    if name == "bitop3":
+        made.parts = int(modifiers.pop("bitop3", 0))
+    if name == "div_fmas_f32":  # `second` is its mask
+        mask = sources.pop()
+        if not isinstance(mask, RegisterOperand) or not _scalar_result(made, mask, "second") or made.second < 0:
+            return False
     wide = "64" in name and name != "lshl_add_u64"
     for place, operand in enumerate(sources):
         pairs = wide and not (name in ("lshlrev_b64", "lshrrev_b64", "ashrrev_i64") and place == 0)
@@ -302,7 +332,7 @@ def _results(made: Operation, name: str, destinations: list[RegisterOperand], co
         return False
     made.destination = vector_code(first)
     if len(destinations) > 1:
-        if name not in ("mad_u64_u32", "add_co", "sub_co", "subrev_co", "addc", "subb", "subbrev"):
+        if name not in ("div_scale_f32", "mad_u64_u32", "add_co", "sub_co", "subrev_co", "addc", "subb", "subbrev"):
             return False
         if not _scalar_result(made, destinations[1], "second"):
             return False
@@ -326,10 +356,9 @@ def _parts(
         if int(modifiers.pop("dst_sel", 0)) != 6:
             return False
         modifiers.pop("dst_unused", None)
-    if name in _HALVES:
-        modifiers.pop("op_sel", None)
-    if name == "f16_f32":
-        high = bool(instruction.destinations[0].half) or bool(int(modifiers.pop("op_sel", 0)) >> 3 & 1)
+    selects = int(modifiers.pop("op_sel", 0)) if name in _HALVES or name == "f16_f32" else 0
+    if name in ("f16_f32", "mov_b16"):
+        high = bool(instruction.destinations[0].half) or bool(selects >> 3 & 1)
         made.up = 16 if high else 0
         made.old = 0xFFFF if high else 0xFFFF0000 if target.keeps_halves else 0
     return True

@@ -12,6 +12,7 @@ import ctypes
 import numpy as np
 
 from ...asm.decoded import RegisterOperand
+from ...emulator.core import address
 from ..device.traffic import KNOWN, enter
 from .checks import LocalAccess
 from .core_operations import vector_code
@@ -37,12 +38,14 @@ class _Local(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_int32) for name in ("address", "registers", "kind", "size", "native", "narrow")),
         ("offset", ctypes.c_uint32), ("label", ctypes.c_int32), ("instruction", ctypes.c_int32),
+        ("bits", ctypes.c_int32), ("elements", ctypes.c_int32), ("from_", ctypes.c_void_p),
     ]  # fmt: skip
 
 
 class LocalMove:
     """One access of a DS instruction, for the core. number: of the first register that is loaded or stored, counted
-    from the operand's first."""
+    from the operand's first. transposes: of a load that transposes the bits of an element, and of each lane and slot of
+    its registers which bit of what all lanes fetch is the first of it (lane, slot)."""
 
     access: Access
     instruction: DecodedInstruction
@@ -51,12 +54,14 @@ class LocalMove:
     number: int
     operand: RegisterOperand
     source: RegisterOperand
+    transposes: tuple[int, Array] | None
 
-    __slots__ = ("access", "instruction", "kind", "number", "offset", "operand", "source")
+    __slots__ = ("access", "instruction", "kind", "number", "offset", "operand", "source", "transposes")
 
     def __init__(
         self, instruction: DecodedInstruction, access: Access, offset: int, operand: RegisterOperand, number: int
     ) -> None:
+        self.transposes = None
         self.instruction, self.access, self.offset = instruction, access, offset
         source = instruction.sources[0]
         assert isinstance(source, RegisterOperand)
@@ -82,11 +87,15 @@ class LocalMove:
     def described(self, label: int) -> _Local:
         """The access for the core. label: of the instruction in `SharedMemory`."""
         size = self.access.size
-        return _Local(
+        found = _Local(
             vector_code(self.source), vector_code(self.operand, self.number), self.kind == "write", size,
             1 << (size - 1).bit_length(), narrow_code(self.access, self.operand), self.offset, label,
             self.instruction.address,
         )  # fmt: skip
+        if self.transposes is not None:
+            found.bits, (_, found.elements) = self.transposes[0], self.transposes[1].shape
+            found.from_ = address(self.transposes[1])
+        return found
 
     def enter(self, group: Group, pattern: int, places: Array) -> Landing | None:
         """What the checks keep of an access that is fine; what it writes. pattern: a number for its addresses."""

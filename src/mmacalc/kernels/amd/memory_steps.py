@@ -286,8 +286,17 @@ def _local_parts(instruction: DecodedInstruction, access: Access) -> list[tuple[
     ]  # fmt: skip
 
 
-def local_moves(instruction: DecodedInstruction, access: Access) -> tuple[LocalMove, ...]:
+def local_moves(instruction: DecodedInstruction, access: Access, target: MachineTarget) -> tuple[LocalMove, ...]:
     """The accesses of a DS instruction, if the core can carry out all of them; else none."""
+    if access.transposes:
+        load, move = _transpose_load(instruction.name, target), None
+        if load is not None:
+            move = LocalMove.of(instruction, access, offset_of(instruction), None, 0)
+        if load is None or move is None:
+            return ()
+        lanes, items = _transpose_sources(load, target.wave)
+        move.transposes = load.bits, np.ascontiguousarray(lanes * 8 * access.size + items * load.bits, np.int32)
+        return (move,)
     parts = _local_parts(instruction, access)
     found = [LocalMove.of(instruction, access, start, data, first) for start, data, first in parts]
     moves = tuple([one for one in found if one is not None])
@@ -453,7 +462,7 @@ def transposing_step(instruction: DecodedInstruction, access: Access, target: Ma
     base, offset = raw_reader(instruction.sources[0]), offset_of(instruction)
     addresses = None if local else global_addresses(instruction, access)
 
-    def run(group: Group) -> None:
+    def run(group: Group, begin: int = 0) -> None:
         if group.mask is not None:
             text = "runs while lanes are inactive, whose part of the tile is then undefined"
             group.batch.reporter.find("exec", group.numbers(), instruction, text, ~group.mask)

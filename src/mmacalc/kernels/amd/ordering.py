@@ -178,14 +178,10 @@ class GlobalRaces:
         finally:
             self._advanced = None
 
-    def listed(
-        self, group: Group, instruction: DecodedInstruction, access: Access, where: tuple[int, Array], codes: Array
-    ) -> None:
-        """The active lanes of a group have read. where: the region, and the places."""
+    def listed(self, instruction: DecodedInstruction, access: Access, where: tuple[int, Array], codes: Array) -> None:
+        """Lanes have read. where: the region, and the places. codes: of each, or of as many as are waves."""
         (region, places), checks = where, self.checks
         assert checks is not None
-        if group.mask is not None:
-            codes = np.repeat(codes, group.mask.sum(axis=1))
         checks.shadow.list_reads(region, places, access.size, codes, instruction.address)
 
     def _polled(self, rows: Array, label: int, offsets: Array, size: int) -> None:

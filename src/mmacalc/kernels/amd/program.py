@@ -238,9 +238,9 @@ class Step:
             return "cross" if _BY_LANE.isdisjoint(flags_of(name)) else "lane", CROSS_LANE[name](instruction, target)
         if (access := transposing_access(name, target) or access_of(name) or tensor_access(name)) is not None:
             self.access, run = access, memory_step(instruction, access, target)
-            if access.unit == "ds" and not access.transposes:
-                self.moves, self.rest = local_moves(instruction, access), run
-            elif (move := GlobalMove.of(instruction, access)) is not None:
+            if access.unit == "ds":
+                self.moves, self.rest = local_moves(instruction, access, target), run
+            elif (move := GlobalMove.of(instruction, access, target)) is not None:
                 self.moves = (move,)
             return "memory", run
         parts = _parts(instruction, target)

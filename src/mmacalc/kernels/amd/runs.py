@@ -19,17 +19,18 @@ import numpy as np
 from ...asm.tables import flags_of
 from ...emulator import core
 from ...emulator.core import address
+from ..device.grid_races import Shadow
 from ..device.shared import Labels
 from .control import NOTHING
 from .core_operations import Operation, computes_floats
 from .global_moves import GlobalMove
 from .local_access import LocalMove
 from .products import ROOM
-from .state import EXEC, SCC
+from .state import EXEC, SCALARS, SCC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from ...base.arrays import Array
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from ..device.memory import GlobalMemory
     from ..device.shared import SharedMemory
     from .checks import Unread
-    from .counters import Flight, Landing
+    from .counters import Counters, Flight, Landing
     from .program import Step
     from .state import Group, Registers
 
@@ -45,9 +46,10 @@ __all__ = ["CoreWaves", "Run", "planned"]
 
 _KINDS = ("read", "write", "atomic", "compare-and-swap", "unwaited", "unfetched")
 """Of accesses of LDS, in the order of the enum in waves.h."""
-_COMPUTES, _MOVES, _MULTIPLIES, _REACHES = range(4)
-_WORDS = 32
-"""Words of room for each lane that runs: a number of 64 bits for each byte of an access."""
+_COMPUTES, _MOVES, _MULTIPLIES, _REACHES, _MASKS = range(5)
+_EXEC = frozenset([SCALARS + EXEC, SCALARS + EXEC + 1])
+_WORDS = 64
+"""Words of room for each lane that runs: two numbers of 64 bits for each byte of an access."""
 
 
 class _Layer(ctypes.Structure):
@@ -68,12 +70,7 @@ class _Waves(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in (
             "read", "writer", "values", "declined", "memory", "starts", "ends", "places", "writeable", "entered",
         )),
-        ("regions", ctypes.c_int64), ("shift", ctypes.c_int64),
-        *((name, ctypes.c_void_p) for name in (
-            "writers", "readers", "write_bits", "read_reach", "write_labels", "read_labels", "several_reads",
-            "several_changes",
-        )),
-        ("first", ctypes.c_int64),
+        ("regions", ctypes.c_int64), ("shadow", Shadow), ("first", ctypes.c_int64), ("landing", ctypes.c_void_p),
     ]  # fmt: skip
 
 
@@ -103,6 +100,8 @@ class CoreWaves:
         self._rows: Array = np.zeros(0, np.int64)
         self._kept: list[Array] = [room, values]
         self._version = -1
+        self._landing: Array = np.zeros(0, np.uint8)
+        self._lands: list[Flight] = []
 
     def reach(self, memory: GlobalMemory, shadow: GridRaces | None) -> None:
         """Enter global memory. shadow: who accessed what; None if that is not checked."""
@@ -114,11 +113,11 @@ class CoreWaves:
             "writeable": np.array([one.writeable for one in regions], np.uint8), "memory": memory.data,
         }  # fmt: skip
         if shadow is not None:
-            tables.update(shadow.shadows())
+            tables["entered"], struct.shadow = shadow.entered, shadow.shadow()
         for name, table in tables.items():
             setattr(struct, name, address(table))
         self._kept += tables.values()
-        struct.regions, struct.shift = len(regions), 0 if shadow is None else shadow.granule.bit_length() - 1
+        struct.regions = len(regions)
 
     def enter_region(self) -> bool:
         """Enter the reads of the region that a declined store is the first one to: whether there is such a region."""
@@ -139,6 +138,18 @@ class CoreWaves:
         self._kept += [numbers, groups]
         for kind in ("read", "write"):
             lds.races.layers_of(kind)
+
+    def land(self, flights: list[Flight]) -> None:
+        """Enter which copies between memory and LDS are outstanding: the core declines accesses of their bytes."""
+        if flights == self._lands or self._lds is None:
+            return
+        if not len(self._landing):
+            self._landing = np.zeros(len(self._lds.data), np.uint8)
+        for value, some in ((0, [one for one in self._lands if one not in flights]), (1, flights)):
+            for landing in [landing for one in some for landing in one.landings]:
+                self._landing[landing.offsets[:, None] + np.arange(landing.size)] = value
+        self._lands = flights
+        self._struct.landing = address(self._landing) if flights else None
 
     def left(self, group: Group) -> Array:
         """In which waves of a group the last product is still to do."""
@@ -161,7 +172,7 @@ class CoreWaves:
 
 def _core() -> Callable[..., int] | None:
     pointer, number = ctypes.c_void_p, ctypes.c_int64
-    return core.function("steps", (pointer, pointer, *[number] * 3, *[pointer] * 3), number)
+    return core.function("steps", (pointer, pointer, *[number] * 3, *[pointer] * 4), number)
 
 
 class _Ahead:
@@ -182,81 +193,118 @@ class _Ahead:
             self.flights[instruction].landings += tuple(landings)
 
 
+class _Plan:
+    """Which registers some steps need to be defined: those that a result depends on, and that no step before has
+    written. Some only in the active lanes (loose), others in all of them (strict): those from which an instruction
+    reads other lanes, and those that are read behind a write of EXEC. full: whether all lanes are active at first."""
+
+    __slots__ = ("_loose", "_steps", "_strict")
+
+    def __init__(self, steps: Sequence[Step], full: bool) -> None:
+        self._steps: list[tuple[frozenset[int], frozenset[int]]] = []
+        whole: set[int] = set()  # written in all lanes
+        fresh: set[int] = set()  # written since EXEC is what it is
+        first = True  # whether EXEC is what it was
+        for step in steps:
+            loads = step.access is not None and step.access.action == "load" and not step.writes_lds
+            uses = (step.addresses if loads else step.uses) - whole
+            crosses = step.kind == "lane" or not first
+            loose = frozenset() if crosses else uses - fresh
+            strict = (uses if step.kind == "lane" else uses - fresh) if crosses else frozenset()
+            self._steps.append((loose, strict))
+            scalars = {number for number in step.writes if number >= SCALARS}
+            whole |= step.writes if full and first else scalars
+            fresh |= step.writes
+            if _masks(step):
+                fresh, first = set(), False
+        self._loose = frozenset[int]().union(*[loose for loose, _ in self._steps])
+        self._strict = frozenset[int]().union(*[strict for _, strict in self._steps])
+
+    def reach(self, group: Group, first: int, last: int) -> int:
+        """Up to which step all of them are defined. first: the number of the plan's first step."""
+        clean = group.registers.clean
+        loose, strict = self._loose - clean, self._strict - clean
+        if loose:
+            loose = frozenset(group.tainted(loose)[1])
+        if not (loose or strict):
+            return last
+        for number, (own, all_lanes) in enumerate(self._steps[: last - first], first):
+            if not (own.isdisjoint(loose) and all_lanes.isdisjoint(strict)):
+                return number
+        return last
+
+
 class Run:
     """Instructions of a block that follow each other and that the core carries out.
 
-    steps: they. writes: the registers that they write; reads: those that a result depends on; needs: of these, those
-    that no step before has written. floats, crosses: whether one computes floats, or reads other lanes. whole: whether
-    one wants all lanes active. executed: by how many waves, since the last `settle`.
+    steps: they. floats: whether one computes floats. executed: by how many waves, since the last `settle`.
     """
 
     __slots__ = (
-        "_accesses", "_bound", "_global", "_labels", "_local", "_multiplies", "_operations", "_owners", "_parts",
-        "crosses", "executed", "floats", "needs", "reads", "steps", "whole", "writes",
+        "_accesses", "_bound", "_divisions", "_global", "_labels", "_local", "_masks", "_multiplies", "_operations",
+        "_owners", "_plans", "_starts", "_whole", "_writes", "executed", "floats", "steps",
     )  # fmt: skip
-    crosses: bool
     executed: int
     floats: bool
-    needs: frozenset[int]
-    reads: frozenset[int]
     steps: tuple[Step, ...]
-    whole: bool
-    writes: frozenset[int]
 
     def __init__(self, steps: Sequence[Step], labels: Labels | None = None) -> None:
         self.steps, self.executed, self._labels = tuple(steps), 0, labels or Labels()
         flat = [one for step in steps for one in step.operations or ()]
         self._operations = (Operation * len(flat))(*flat)
-        # Of each operation, access or product its step, and which of the step's it is.
+        # Of each operation, access or product its step, and which of the step's it is; of each step the first of them.
         self._owners = [(number, part) for number, step in enumerate(steps) for part in range(_parts_of(step))]
+        self._starts = np.cumsum([0, *map(_parts_of, steps)]).tolist()
         self._accesses = [
             (at, self.steps[number].moves[part]) for at, (number, part) in enumerate(self._owners)
             if self.steps[number].moves
         ]  # fmt: skip
-        self._local = any(isinstance(move, LocalMove) for _, move in self._accesses)
+        self._local = [any(isinstance(move, LocalMove) for move in step.moves) for step in steps]
         self._global = {
             move.instruction.address: [(number, move)] for number, (_, move) in enumerate(self._accesses)
             if isinstance(move, GlobalMove)
         }  # fmt: skip
-        self._parts = tuple(self._divided())
         self._bound: dict[tuple[int, bool], tuple[Any, ...]] = {}
-        needs: set[int] = set()
-        writes: set[int] = set()
-        reads: set[int] = set()
-        for step in steps:
-            needs |= step.uses - writes
-            writes |= step.writes
-            reads |= step.uses
-        self.needs, self.reads, self.writes = frozenset(needs), frozenset(reads), frozenset(writes)
-        self.crosses = any(step.kind == "lane" for step in steps)
-        self.whole = any(step.product is not None and step.product.whole for step in steps)
+        self._divisions: dict[int, list[tuple[int, int, frozenset[int], frozenset[int], Step | None]]] = {}
+        self._plans: dict[tuple[int, bool], _Plan] = {}
+        self._writes: dict[tuple[int, int], frozenset[int]] = {}
+        self._masks = [number for number, step in enumerate(steps) if _masks(step)]
+        self._whole = [number for number, step in enumerate(steps) if step.product is not None and step.product.whole]
         self.floats = computes_floats(flat)
         self._multiplies = any(step.product is not None for step in steps)
 
-    def _divided(self) -> Iterator[tuple[int, frozenset[int], frozenset[int], Step | None]]:
-        """The run in parts, each up to a step that counters follow, or to the end: the number of its first step, the
-        registers that it touches and those that it writes, and that step."""
-        first, touched, writes = 0, frozenset[int](), frozenset[int]()
-        for number, step in enumerate(self.steps):
+    def _division(self, start: int) -> list[tuple[int, int, frozenset[int], frozenset[int], Step | None]]:
+        """The steps from one on in parts, each up to a step that counters follow, or to the end: the numbers of its
+        first step and of the one behind it, the registers that it touches and those that it writes, and the last step
+        if counters follow it."""
+        if start in self._divisions:
+            return self._divisions[start]
+        found: list[tuple[int, int, frozenset[int], frozenset[int], Step | None]] = []
+        first, touched, writes = start, frozenset[int](), frozenset[int]()
+        for number, step in enumerate(self.steps[start:], start):
             touched, writes = touched | step.touched, writes | step.writes
             if step.count or step.waits is not None:
-                yield first, touched, writes, step
+                found.append((first, number + 1, touched, writes, step))
                 first, touched, writes = number + 1, frozenset(), frozenset()
         if first < len(self.steps):
-            yield first, touched, writes, None
+            found.append((first, len(self.steps), touched, writes, None))
+        self._divisions[start] = found
+        return found
 
-    def _items(self, group: Group) -> tuple[Any, list[int], list[Any]]:
-        """The items for the core; how many they are before each step; what they point to."""
+    def _plan(self, first: int, full: bool) -> _Plan:
+        """What the steps from one on need. full: whether all lanes are active there."""
+        if (first, full) not in self._plans:
+            self._plans[first, full] = _Plan(self.steps[first:], full)
+        return self._plans[first, full]
+
+    def _items(self, group: Group) -> tuple[Any, list[Any]]:
+        """The items for the core, and what they point to."""
         items: list[tuple[Any, ...]] = []
-        counts: list[int] = []
         kept: list[Any] = []
-        edges = {first for first, *_ in self._parts}
         done = accesses = 0
-        joins = False  # whether operations may be in one item with those before: not over an edge
+        masks = len(self._accesses)
         size = ctypes.sizeof(Operation)
-        for number, step in enumerate(self.steps):
-            counts.append(len(items))
-            joins = joins and number not in edges
+        for step in self.steps:
             for move in step.moves:
                 if isinstance(move, LocalMove):
                     kept.append(move.described(self._labels.label(step.instruction.address)))
@@ -270,94 +318,113 @@ class Run:
                 items.append((_MULTIPLIES, 1, ctypes.addressof(kept[-1]), 0))
             if step.operations:
                 count = len(step.operations)
-                if joins and items[-1][0] == _COMPUTES:
+                if items and items[-1][0] == _COMPUTES:
                     kind, before, what, _ = items.pop()
                     items.append((kind, before + count, what, 0))
                 else:
                     items.append((_COMPUTES, count, ctypes.addressof(self._operations) + done * size, 0))
-                joins = True
                 done += count
-        counts.append(len(items))
-        return (_Item * len(items))(*[_Item(*one) for one in items]), counts, kept
+            if _masks(step):
+                items.append((_MASKS, 1, None, masks))
+                masks += 1
+        return (_Item * len(items))(*[_Item(*one) for one in items]), kept
 
-    def possible(self, group: Group) -> bool:
-        """Whether the run can be carried out at once: nothing that it reads needs a look."""
-        mode, registers, batch = group.mode, group.registers, group.batch
+    def _ready(self, group: Group, first: int) -> int:
+        """Up to which step the run can be carried out from one on: nothing before needs a look by itself."""
+        mode, registers, batch, last = group.mode, group.registers, group.batch, len(self.steps)
         if mode.skips or mode.high_bits or registers.indexes or (self.floats and not mode.usual):
-            return False
-        if self.whole and group.mask is not None:
-            return False
-        if self._local and any(flight.lands for flight in batch.counters.flights):
-            return False
-        missing = (self.needs if group.mask is None else self.reads) - registers.clean
-        # Others may be defined in the waves that run; lanes are also read where they are inactive.
-        return not missing or (not self.crosses and group.tainted(missing)[0] is None)
+            return first
+        masked = -1 if group.mask is not None else next((one for one in self._masks if one >= first), last)
+        last = next((one for one in self._whole if one >= first and one > masked), last)
+        lands = [flight for flight in batch.counters.flights if flight.lands]
+        batch.core.land(lands)
+        if lands:  # what a wait ends is no longer looked at
+            local = next((number for number in range(first, last) if self._local[number]), last)
+            last = next((number for number in range(local, last) if self.steps[number].waits is not None), last)
+        return self._plan(first, group.mask is None).reach(group, first, last)
 
-    def carry_out(self, group: Group) -> int:
-        """Execute steps in a group of waves, as far as nothing is outstanding that they touch; gives how many."""
+    def carry_out(self, group: Group, first: int = 0) -> int:
+        """Execute steps from one on in a group of waves, as far as nothing is outstanding that they touch and none has
+        to be looked at by itself; gives the first that is left."""
+        last = self._ready(group, first)
+        if last == first:
+            return first
         ahead = _Ahead(np.zeros((len(self._accesses), group.count), np.int64))
-        stop = self._advance(group, ahead)
-        if stop:
-            batch, count = group.batch, len(self.steps)
+        stop = self._advance(group, ahead, first, last)
+        if stop > first:
+            batch = group.batch
             batch.running = self.steps[stop - 1]
-            batch.steps += stop
-            batch.tally.executed += stop * group.count
-            if stop == count:
+            batch.steps += stop - first
+            batch.tally.executed += (stop - first) * group.count
+            if stop - first == len(self.steps):
                 self.executed += group.count
             else:
-                for step in self.steps[:stop]:
+                for step in self.steps[first:stop]:
                     step.executed += group.count
-            self._execute(group, stop, ahead)
+            self._execute(group, first, stop, ahead)
         return stop
 
-    def _advance(self, group: Group, ahead: _Ahead) -> int:
-        """Advance the counters of outstanding accesses and the clocks of global ones: how many steps may be carried out
-        then."""
+    def _advance(self, group: Group, ahead: _Ahead, first: int, last: int) -> int:
+        """Advance the counters of outstanding accesses and the clocks of global ones, for steps from one to before
+        another: up to which they may be carried out then."""
         batch = group.batch
         counters, translations = batch.counters, batch.counters.translations
-        for first, touched, writes, step in self._parts:
-            if counters.busy and not touched.isdisjoint(counters.busy):
-                return first
+        for begin, end, touched, writes, step in self._division(first):
+            if counters.busy and not touched.isdisjoint(counters.busy) and not self._follows(counters, begin, end):
+                return begin
             if translations is not None and translations.pending and not translations.read.isdisjoint(writes):
-                return first
-            if step is None:
-                continue
+                return begin
+            if step is None or end > last:
+                return last
             if step.waits is not None:
                 batch.wait(group, step.waits)
-                continue
-            if translations is not None:
-                translations.before(step, group)
-            for number, move in self._global.get(step.instruction.address, ()):
-                ahead.codes[number] = batch.grid_races.advanced(group, move.instruction, move.access)
-            flight = batch.issue(step, group)
-            if flight is not None:
-                ahead.flights[step.instruction.address] = flight
-        return len(self.steps)
+            else:
+                if translations is not None:
+                    translations.before(step, group)
+                for number, move in self._global.get(step.instruction.address, ()):
+                    ahead.codes[number] = batch.grid_races.advanced(group, move.instruction, move.access)
+                flight = batch.issue(step, group)
+                if flight is not None:
+                    ahead.flights[step.instruction.address] = flight
+            if end == last:
+                return last
+        return last
 
-    def _execute(self, group: Group, stop: int, ahead: _Ahead) -> None:
-        """Carry out the first steps; each that the core declines by itself."""
+    def _follows(self, counters: Counters, begin: int, end: int) -> bool:
+        """Whether what steps touch is outstanding only of loads of the kind of their last one, which writes it behind
+        them (see `Counters.touched`)."""
+        last, before = self.steps[end - 1], self.steps[begin : end - 1]
+        if not last.count or last.count in counters.disorderly:
+            return False
+        busy = counters.busy.keys()
+        if not last.reads.isdisjoint(busy) or any(not step.touched.isdisjoint(busy) for step in before):
+            return False
+        return all(flight.kind == last.count for number in last.writes & busy for flight in counters.busy[number])
+
+    def _execute(self, group: Group, first: int, stop: int, ahead: _Ahead) -> None:
+        """Carry out steps from one to before another; each that the core declines by itself."""
         carried_out = _core()
         assert carried_out is not None
         key = group.registers.waves, group.batch.grid_races.checks is None
         if key not in self._bound:
             self._bound[key] = self._items(group)
-        items, counts, _ = self._bound[key]
-        end = len(self._owners) if stop == len(self.steps) else sum(_parts_of(step) for step in self.steps[:stop])
-        if not end:
+        items, _ = self._bound[key]
+        at, end = self._starts[first], self._starts[stop]
+        if at == end:
             return
-        for step in self.steps[:stop] if self._multiplies else ():
+        for step in self.steps[first:stop] if self._multiplies else ():
             if step.product is not None:
                 group.batch.products.issued(group, step.instruction, step.product.key)
         places = np.empty(len(self._accesses) * group.count * group.lanes, np.int64)
         out = np.empty((len(self._accesses), 2), np.int64)
-        at = settled = 0  # the next operation, and the first step whose results are not entered
+        live = np.empty((len(self._accesses) + len(self._masks), group.count), np.uint64)
+        settled = first  # the first step whose results are not entered
         while True:
-            running, first = group.batch.core.of(group), at
-            at = carried_out(running, ctypes.addressof(items), counts[stop], first, group.lanes,
-                             address(ahead.codes), address(out), address(places))  # fmt: skip
-            self._enter(group, (first, at), (out, places), ahead)
+            running, begin = group.batch.core.of(group), at
+            at = carried_out(running, ctypes.addressof(items), begin, end, group.lanes,
+                             address(ahead.codes), address(live), address(out), address(places))  # fmt: skip
             declined = self._owners[at][0] if at < end else stop
-            self._settle(group, settled, declined)
+            self._settle(group, (begin, at), (settled, declined), (out, places, live), ahead)
             if at == end:
                 return
             settled, before, at = declined, at, self._alone(group, at, ahead)
@@ -368,18 +435,47 @@ class Run:
                         self._checked(step, group, ahead)
                     return
 
-    def _enter(self, group: Group, done: tuple[int, int], found: tuple[Array, Array], ahead: _Ahead) -> None:
+    def _settle(
+        self, group: Group, done: tuple[int, int], steps: tuple[int, int], found: tuple[Array, Array, Array],
+        ahead: _Ahead,
+    ) -> None:  # fmt: skip
+        """Enter what operations, of which some may be of a step that is not whole, have done, and that steps have
+        written what they write: by turns between those that write EXEC."""
+        (begin, end), (first, last) = done, steps
+        for turn, number in enumerate(self._masks):
+            if first <= number < last:
+                at = self._starts[number + 1]
+                self._enter(group, (begin, at), found, ahead)
+                self._written(group, first, number + 1)
+                begin, first = at, number + 1
+                words = found[2][len(self._accesses) + turn].view(np.uint32).reshape(-1, 2)[:, : group.lanes // 32]
+                group.set_mask(words.T)
+        self._enter(group, (begin, end), found, ahead)
+        self._written(group, first, last)
+
+    def _enter(self, group: Group, done: tuple[int, int], found: tuple[Array, Array, Array], ahead: _Ahead) -> None:
         """What is kept of the accesses among the operations from one to before another."""
-        (first, last), (out, places), size = done, found, group.count * group.lanes
+        (first, last), (out, places, live), size = done, found, group.count * group.lanes
         for number, (at, move) in enumerate(self._accesses):
             if not first <= at < last:
                 continue
             pattern, active = out[number].tolist()
             own = places[number * size : number * size + active]
             if isinstance(move, GlobalMove):
-                move.enter(group, pattern, own, ahead.codes[number])
+                move.enter(group, pattern, own, ahead.codes[number], live[number])
             elif (landing := move.enter(group, pattern, own)) is not None:
                 ahead.land(move.instruction.address, [landing])
+
+    def _written(self, group: Group, first: int, last: int) -> None:
+        """Enter that some steps have written what they write."""
+        if (first, last) not in self._writes:
+            self._writes[first, last] = frozenset[int]().union(*[step.writes for step in self.steps[first:last]])
+        registers, writes = group.registers, self._writes[first, last]
+        if not writes <= registers.clean:
+            group.settle(writes - registers.clean, None)
+        if registers.origins:
+            for number in writes & registers.clean & registers.origins.keys():
+                del registers.origins[number]
 
     def _alone(self, group: Group, at: int, ahead: _Ahead) -> int:
         """Carry out by itself what the core has declined; gives where it goes on."""
@@ -414,17 +510,6 @@ class Run:
         batch.counters.landings = []
         batch.uninitialised.after(step, group, mask)
 
-    def _settle(self, group: Group, first: int, last: int) -> None:
-        """Enter that some steps have written what they write."""
-        registers, writes = group.registers, self.writes
-        if last - first < len(self.steps):
-            writes = frozenset[int]().union(*[step.writes for step in self.steps[first:last]])
-        if not writes <= registers.clean:
-            group.settle(writes - registers.clean, None)
-        if registers.origins:
-            for number in writes & registers.clean & registers.origins.keys():
-                del registers.origins[number]
-
     def settle(self) -> None:
         """Enter how often its instructions were executed."""
         for step in self.steps:
@@ -433,8 +518,13 @@ class Run:
 
 
 def _parts_of(step: Step) -> int:
-    """How many operations, accesses and products a step is."""
-    return len(step.operations or ()) + len(step.moves) + (step.product is not None)
+    """How many operations, accesses and products a step is; one more where it writes EXEC."""
+    return len(step.operations or ()) + len(step.moves) + (step.product is not None) + _masks(step)
+
+
+def _masks(step: Step) -> bool:
+    """Whether the core writes EXEC in a step: then it gives it behind that."""
+    return bool(step.operations) and not _EXEC.isdisjoint(step.writes)
 
 
 def _known(step: Step, separate: bool) -> bool:

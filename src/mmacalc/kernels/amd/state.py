@@ -179,7 +179,10 @@ class Group:
 
     def refresh(self) -> None:
         """Read EXEC again."""
-        words = self.s[EXEC : EXEC + self.lanes // 32, self.rows]
+        self.set_mask(self.s[EXEC : EXEC + self.lanes // 32, self.rows])
+
+    def set_mask(self, words: Array) -> None:
+        """The mask of EXEC's words: (words, count)."""
         self.mask = None if (words == 0xFFFFFFFF).all() else unpacked(words, self.lanes)
 
     @property

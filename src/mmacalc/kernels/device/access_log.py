@@ -37,7 +37,7 @@ class Entries(TupleRecord):
 
 class AccessLog:
     """The accesses of a launch that are kept beside the last ones. places: the granules; agent: the first bit of the
-    agent in an access. several: which granules have any.
+    agent in an access. several: which granules have any; where it is kept, if that is given.
 
     >>> log = AccessLog(4, agent=8)
     >>> two = Entries(np.array([1, 2]), np.array([1 << 8, 1 << 8]), np.zeros(2, np.uint8), np.zeros(2, np.int32))
@@ -53,10 +53,10 @@ class AccessLog:
     agent: int
     several: Array
 
-    def __init__(self, places: int, agent: int) -> None:
+    def __init__(self, places: int, agent: int, several: Array | None = None) -> None:
         self.agent = agent
         # np.zeros takes no memory until it is touched.
-        self.several = np.zeros(places, np.bool_)
+        self.several = np.zeros(places, np.bool_) if several is None else several
         self._mine: Array = np.zeros(places, np.int32)
         self._entries = _empty(1 << 10)  # of all instructions, one after the other, with room for more
         self._starts: list[int] = [0]  # where those of each instruction begin, and where there is room

@@ -13,9 +13,13 @@ As long as nothing is stored to an array, reads of it are only listed: most arra
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 
 from ...base.records import TupleRecord
+from ...emulator import core
+from ...emulator.core import address
 from .access_log import AccessLog, Entries
 
 TYPE_CHECKING = False
@@ -50,6 +54,22 @@ means it so, which its code does not say."""
 ATOMIC, SWAPS, RETURNS = 4, 8, 16
 """Of an access, beside how far it is strong: an atomic operation, one that compares, one that returns a value."""
 CLOCK = 32
+EACH = 16
+"""Granules of a line."""
+_KNOWN = np.dtype([
+    ("writer", np.int64), ("reader", np.int64), ("write_label", np.int32), ("read_label", np.int32),
+    ("write_bits", np.uint8), ("read_reach", np.uint8), ("several_reads", np.bool_), ("several_changes", np.bool_),
+    ("split", np.bool_), ("unused", np.uint8, 3),
+])  # fmt: skip
+"""The struct Known of waves.h: the last write and the last read of a granule, or of all granules of a line."""
+
+
+class Shadow(ctypes.Structure):
+    """The struct Shadow of waves.h."""
+
+    _fields_ = [
+        ("granules", ctypes.c_void_p), ("lines", ctypes.c_void_p), ("count", ctypes.c_int64), ("shift", ctypes.c_int64),
+    ]  # fmt: skip
 
 
 class Grade(TupleRecord):
@@ -104,10 +124,17 @@ def clock_of(code: int) -> int:
     return code & (1 << CLOCK) - 1
 
 
+_ENTER = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, *[ctypes.c_int64] * 4, ctypes.c_void_p)
+
+
 class GridRaces:
     """Who wrote and read each granule of global memory last. granule: bytes that all accesses are multiples of; labels
     are numbers of instructions, below 2^31. entered: of which regions all accesses are entered; of others reads are
-    listed."""
+    listed.
+
+    As long as all granules of a line have the same last accesses, which the core looks after, they are kept once, of
+    the line; it is `split` when one of them is looked at here.
+    """
 
     entered: Array
     granule: int
@@ -117,15 +144,16 @@ class GridRaces:
     def __init__(self, memory: GlobalMemory, granule: int, order: Order) -> None:
         self.memory, self.granule, self.order = memory, granule, order
         self._shift = granule.bit_length() - 1
-        places = len(memory.data) // granule + 1
+        lines = len(memory.data) // (granule * EACH) + 1
         # np.zeros takes no memory until it is touched.
-        self._writer: Array = np.zeros(places, np.int64)
-        self._write_bits: Array = np.zeros(places, np.uint8)
-        self._write_label: Array = np.zeros(places, np.int32)
-        self._reader: Array = np.zeros(places, np.int64)
-        self._read_reach: Array = np.zeros(places, np.uint8)
-        self._read_label: Array = np.zeros(places, np.int32)
-        self._reads, self._changes = AccessLog(places, CLOCK), AccessLog(places, CLOCK)
+        self._granules: Array = np.zeros((lines, EACH, 4), np.int64)
+        self._lines: Array = np.zeros((lines, 4), np.int64)
+        self._split: Array = self._lines.view(_KNOWN)["split"][:, 0]
+        known = self._granules.reshape(-1, 4).view(_KNOWN)[:, 0]
+        self._writer, self._write_bits, self._write_label = known["writer"], known["write_bits"], known["write_label"]
+        self._reader, self._read_reach, self._read_label = known["reader"], known["read_reach"], known["read_label"]
+        self._reads = AccessLog(lines * EACH, CLOCK, known["several_reads"])
+        self._changes = AccessLog(lines * EACH, CLOCK, known["several_changes"])
         self.entered: Array = np.zeros(len(memory.regions), np.bool_)
         self._listed: dict[int, list[tuple[Array, int, Array, int, int]]] = {}
         self._count = 0
@@ -149,7 +177,7 @@ class GridRaces:
         if grade.kind != "read":
             for one in [region] if region >= 0 else list(range(len(self.memory.regions))):
                 self.enter_listed(one)
-        at, width = self._granules(offsets, size)
+        at, width = self._looked_at(offsets, size)
         own = np.repeat(codes, width) if width > 1 else codes
         race = self._check(grade, at, width, own, stored)
         if grade.kind == "read":
@@ -170,31 +198,47 @@ class GridRaces:
             for one in list(self._listed):
                 self.enter_listed(one)
 
-    def shadows(self) -> dict[str, Array]:
-        """What is kept by granule and by region, as the core names it."""
-        return {
-            "entered": self.entered, "writers": self._writer, "readers": self._reader, "write_bits": self._write_bits,
-            "read_reach": self._read_reach, "write_labels": self._write_label, "read_labels": self._read_label,
-            "several_reads": self._reads.several, "several_changes": self._changes.several,
-        }  # fmt: skip
+    def shadow(self) -> Shadow:
+        """What is kept by granule, as the core takes it: as long as this is there."""
+        return Shadow(address(self._granules), address(self._lines), len(self._lines), self._shift)
 
     def last_writes(self, offsets: Array) -> tuple[Array, Array, Array]:
         """The granules of some places, the last write of each (0: none), and its label."""
-        at = offsets >> self._shift
+        at, _ = self._looked_at(offsets, 0)
         return at, self._writer[at], self._write_label[at]
 
-    def _granules(self, offsets: Array, size: int) -> tuple[Array, int]:
+    def _looked_at(self, offsets: Array, size: int) -> tuple[Array, int]:
+        """The granules of some accesses, and how many each has: they are kept by granule from now on."""
         width = max(1, size // self.granule)
         at = offsets >> self._shift
-        return (at if width == 1 else (at[:, None] + np.arange(width)).ravel()), width
+        at = at if width == 1 else (at[:, None] + np.arange(width)).ravel()
+        lines = at // EACH
+        whole = np.unique(lines[~self._split[lines]])
+        if len(whole):
+            self._granules[whole] = self._lines[whole][:, None]
+            self._split[whole] = True
+        return at, width
 
     def enter_listed(self, region: int) -> None:
         """From now on accesses of a region are entered at once."""
         self.entered[region] = True
         for offsets, size, codes, label, reach in self._listed.pop(region, ()):
-            at, width = self._granules(offsets, size)
             self._count -= len(offsets)
-            self._read(at, np.repeat(codes, width * (len(offsets) // len(codes))), label, reach)
+            each = len(offsets) // max(len(codes), 1)
+            if not self._entered(offsets, size, codes, (label, reach)):
+                at, width = self._looked_at(offsets, size)
+                self._read(at, np.repeat(codes, width * each), label, reach)
+
+    def _entered(self, offsets: Array, size: int, codes: Array, what: tuple[int, int]) -> bool:
+        """Let the core enter reads, as many with each code: whether it has. what: their label, and how far they are
+        strong."""
+        enter = core.function("enter_reads", _ENTER, ctypes.c_int64)
+        if enter is None or not len(offsets):
+            return enter is not None
+        shadow, room = self.shadow(), np.empty((len(offsets) * max(1, size // self.granule), 2), np.int64)
+        places, own = np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(codes, np.int64)
+        given = len(places), address(own), len(places) // len(own), size, *what, address(room)
+        return bool(enter(ctypes.byref(shadow), address(places), *given))
 
     # --- what is there ---
 
