@@ -3,11 +3,13 @@
 A `Run` is as many instructions of a block as follow each other and are known to the core: what only computes
 (`core_operations`), loads and stores (`local_access`, `global_moves`), matrix instructions (`products`), and waits and
 hints between them. What they do is, bit for bit, what each does by itself, which stays the definition: without the
-core, in another mode of rounding, under an observer, where a register is undefined or its load is outstanding, each
-instruction is carried out by itself, and so is one that the core declines (a NaN results, an access races).
+core, in another mode of rounding or under an observer each instruction is carried out by itself, and so is one that
+reads what is undefined or outstanding, behind which the run goes on, and one that the core declines (a NaN results, an
+access races).
 
 Counters of outstanding accesses do not depend on what is loaded: they are advanced for a whole run before it is carried
-out, up to the first instruction that touches what is outstanding.
+out, up to the first instruction that touches what is outstanding. EXEC may change in a run: the core gives what it is
+behind each instruction that writes it.
 """
 
 from __future__ import annotations
