@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,26 @@ def test_a_producer_warp_with_tma_mbarriers_and_wgmma_is_right_in_every_order(sc
     named, (d,) = TOOL["outcome"](launching, PRODUCER, schedule)
     assert named == ()
     assert np.abs(d - want).max() < 1e-5 * np.abs(want).max()
+
+
+def test_warpgroups_are_those_of_each_cta_where_its_threads_are_no_multiple_of_128() -> None:
+    launching, want = producer(3)
+    for schedule in (None, 1):
+        named, (d,) = TOOL["outcome"](launching._replace(grid=2), PRODUCER, schedule)  # both write the same values
+        assert named == ()
+        assert np.abs(d - want).max() < 1e-5 * np.abs(want).max()
+
+
+@pytest.mark.parametrize(("bit", "message"), [(32, "a stride of 1040 bytes"), (63, "has the swizzle 32B")])
+def test_a_matrix_descriptor_that_does_not_fit_its_tensor_copy_is_named(bit: int, message: str) -> None:
+    launching, _ = producer(2)
+    change = np.int64(1 << 32) if bit == 32 else np.int64(-1 << 63)
+    text = re.sub(r"\b46116862933053603\d\d\b", lambda found: str(np.int64(found[0]) ^ change), PRODUCER)
+    assert text != PRODUCER
+    arguments, _ = launching.make()
+    kernel = next(iter(mmacalc.load(text).values()))
+    found = mmacalc.launch(kernel, 1, 160, *arguments).findings
+    assert any(one.kind == "descriptor" and message in one.message for one in found)
 
 
 @pytest.mark.parametrize(

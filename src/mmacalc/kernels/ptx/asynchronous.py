@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from .global_copies import GlobalStore
     from .machine import Machine, Repeated, Threads
+    from .order import Order
     from .program import Step
 
     Array = NDArray[Any]
@@ -43,7 +44,7 @@ class Barrier:
         "place",
         "shown",
         "tx",
-        "users",
+        "used",
     )
     expected: int
     place: int
@@ -54,13 +55,14 @@ class Barrier:
     phase: int
     pending: int
 
-    def __init__(self, place: int, expected: int, agent: int, agents: int, init: tuple[int, int, Step]) -> None:
+    def __init__(self, place: int, expected: int, agent: int, order: Order, init: tuple[int, int, Step]) -> None:
         self.place, self.expected, self.pending, self.tx, self.phase = place, expected, expected, 0, 0
         self.agent, self.init, self.shown = agent, init, -1
-        self.clocks: Array = np.zeros(agents, np.int32)
+        self.clocks: Array = np.zeros(order.agents, np.int32)
         self.done: dict[int, Array] = {}
-        self.users: dict[int, tuple[int, Step]] = {}  # thread -> its clock and statement when it last used it
-        self.arrived: dict[int, tuple[int, int]] = {}  # thread -> phase of its last arrival, and how much it had heard
+        # By thread of the team: clock and statement of its last use; phase of its last arrival, how much it had heard.
+        self.used: Array = np.zeros((2, order.threads), np.int32)
+        self.arrived: Array = np.full((2, order.threads), -1, np.int32)
 
     def text(self, machine: Machine, phase: int) -> str:
         """What is missing for a phase that is waited for, in words."""
@@ -124,6 +126,7 @@ class Asynchronous:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.barriers: dict[int, Barrier] = {}
+        self.occupied: Array = np.zeros(len(machine.shared) // 8 + 1, bool)  # by 8 bytes: whether an mbarrier is there
         self.flights: dict[int, _Flight] = {}
         self.committed: dict[int, int] = {}
         self.agents: dict[int, int] = {}  # team -> how many mbarriers have had an agent
@@ -157,7 +160,8 @@ class Asynchronous:
             machine.order.grow(2 * (agent - machine.order.threads + 1))
         member = int(machine.member_of[thread])
         made = (member, int(machine.order.clock[team, member]), step)
-        self.barriers[place] = Barrier(place, count, agent, machine.order.agents, made)
+        self.occupied[place >> 3] = True
+        self.barriers[place] = Barrier(place, count, agent, machine.order, made)
         machine.order.tick(np.array([team]), np.array([member]))
 
     def show(self, threads: Threads) -> None:
@@ -193,18 +197,20 @@ class Asynchronous:
         if found is None:
             return
         del self.barriers[place]
-        users = np.array([user for user in found.users if user != thread], np.int64)
-        if not len(users):
-            return
-        clocks = np.array([found.users[user][0] for user in users.tolist()])
-        wide = np.full(len(users), machine.team_of[thread]), np.full(len(users), machine.member_of[thread])
-        late = users[~machine.order.ordered(*wide, machine.member_of[users], clocks)]
-        late = late[[not self._done_with(thread, user, found.users[user][0]) for user in late.tolist()]]
-        if len(late):
-            machine.launch.find(
-                "mbarrier", step, f"invalidates an mbarrier that thread {int(late[0]) % machine.block_size} may still "
-                "use: a barrier must come in between", np.array([thread]), found.users[int(late[0])][1],
-            )  # fmt: skip
+        self.occupied[place >> 3] = False
+        order, team, own = machine.order, int(machine.team_of[thread]), int(machine.member_of[thread])
+        users = np.flatnonzero(found.used[0])
+        users = users[users != own]
+        clocks = found.used[0, users]
+        late = ~order.ordered(np.full(len(users), team), np.full(len(users), own), users, clocks)
+        for user in users[late].tolist():
+            if not self._done_with(thread, team * order.threads + user, int(found.used[0, user])):
+                machine.launch.find(
+                    "mbarrier", step, f"invalidates an mbarrier that thread {user % machine.block_size} may still "
+                    "use: a barrier must come in between", np.array([thread]),
+                    machine.program.steps[int(found.used[1, user])],
+                )  # fmt: skip
+                return
 
     def met(self, threads: Threads) -> None:
         """Lanes of warps execute a statement together: what each did before with an mbarrier it has executed."""
@@ -225,14 +231,14 @@ class Asynchronous:
 
     def overwritten(self, step: Step, threads: Threads | Repeated, places: Array, size: int) -> None:
         """Threads write bytes of shared memory: not those of an mbarrier (9.7.13.15, mbarrier.inval)."""
-        live = np.fromiter(self.barriers, np.int64, len(self.barriers))
-        near = (places[:, None] < live + 8) & (places[:, None] + size > live)
-        if near.any():
-            lane, which = (int(found[0]) for found in np.nonzero(near))
+        near = [self.occupied[places + at >> 3] for at in (*range(0, size, 8), size - 1)]
+        if any(one.any() for one in near):
+            lane, at = (int(found[0]) for found in np.nonzero(np.stack(near, 1)))
+            which = int(places[lane]) + min(8 * at, size - 1) & ~7
             self.machine.launch.find(
-                "mbarrier", step, f"writes to the mbarrier at {self.machine.byte_of(int(live[which]))}: "
+                "mbarrier", step, f"writes to the mbarrier at {self.machine.byte_of(which)}: "
                 "mbarrier.inval must come before its bytes are used for something else",
-                threads.number[lane : lane + 1], self.barriers[int(live[which])].init[2],
+                threads.number[lane : lane + 1], self.barriers[which].init[2],
             )  # fmt: skip
 
     def barrier(self, step: Step, number: Array, place: int) -> Barrier | None:
@@ -244,7 +250,7 @@ class Asynchronous:
             machine.launch.find("mbarrier", step, "the mbarrier is not initialised", number)
             return None
         team, member = machine.team_of[number], machine.member_of[number]
-        found.users.update(zip(number.tolist(), [(clock, step) for clock in order.clock[team, member].tolist()]))
+        found.used[0, member], found.used[1, member] = order.clock[team, member], step.index
         who, clock, made = found.init
         shown = (found.shown >= 0) & (found.shown < machine.cluster_barriers.waited[number])
         if not shown.all():
@@ -303,20 +309,20 @@ class Asynchronous:
         since: in another order both arrivals are of that phase. Who knows of all arrivals there made them alone."""
         machine, order = self.machine, self.machine.order
         team, member = int(machine.team_of[number[0]]), machine.member_of[number]
-        heard, made = order.heard[team, member].tolist(), barrier.done.get(barrier.phase - 1)
-        for thread, own, count in zip(number.tolist(), member.tolist(), heard):
-            if barrier.arrived.get(thread, (barrier.phase, -1)) >= (barrier.phase, -1) or made is None:
-                continue
+        heard, (phases, before) = order.heard[team, member], barrier.arrived[:, member]
+        again = (phases >= 0) & (phases < barrier.phase) & (before == heard)
+        made = barrier.done.get(barrier.phase - 1, barrier.clocks)
+        for at in np.flatnonzero(again).tolist():
             agents = np.flatnonzero(made)
-            wide = np.full(len(agents), team), np.full(len(agents), own)
-            if barrier.arrived[thread][1] == count and not order.ordered(*wide, agents, made[agents]).all():
+            wide = np.full(len(agents), team), np.full(len(agents), member[at])
+            if not order.ordered(*wide, agents, made[agents]).all():
                 machine.launch.find(
                     "mbarrier", step, f"arrives in phase {barrier.phase} of the mbarrier at "
                     f"{machine.byte_of(barrier.place)}, and has waited for nothing since its arrival in phase "
-                    f"{barrier.phase - 1}: both may count in that phase, which ends too early then", np.array([thread]),
+                    f"{phases[at]}: both may count in that phase, which ends too early then", number[at : at + 1],
                 )  # fmt: skip
                 break
-        barrier.arrived.update(zip(number.tolist(), [(barrier.phase, count) for count in heard]))
+        barrier.arrived[0, member], barrier.arrived[1, member] = barrier.phase, heard
 
     def settle(self, barrier: Barrier) -> None:
         if barrier.settle():
@@ -389,12 +395,15 @@ class Asynchronous:
         machine.events += 1
 
     def complete_one(self) -> bool:
-        """The oldest copy that completes by an mbarrier arrives. Returns whether there was one."""
-        for flight in list(self.flights.values()):
+        """Of each team the oldest copy that completes by an mbarrier arrives, so that teams that do the same stay
+        together. Returns whether there was one."""
+        first: dict[int, _Flight] = {}
+        for flight in self.flights.values():
             if flight.barriers:
-                self.complete(flight)
-                return True
-        return False
+                first.setdefault(int(self.machine.team_of[flight.thread]), flight)
+        for flight in first.values():
+            self.complete(flight)
+        return bool(first)
 
     def commit(self, threads: Threads) -> None:
         for thread in threads.number.tolist():

@@ -585,15 +585,21 @@ class Launch:
         machine.pending_arrivals.append((step, thread, place))
 
     def complete_one(self, machine: Machine) -> bool:
-        """Bring about one completion of an asynchronous operation, so that somebody who waits may go on."""
+        """Bring about one completion of an asynchronous operation in each team, so that who waits there may go on."""
         if machine.asynchronous.complete_one():
             return True
-        before = machine.events
-        while machine.pending_arrivals and machine.events == before:  # until a phase is complete
-            step, thread, place = machine.pending_arrivals.pop(0)
+        pending, machine.pending_arrivals = machine.pending_arrivals, []
+        ready: set[int] = set()  # teams in which a phase is complete
+        for step, thread, place in pending:
+            team, before = int(machine.team_of[thread]), machine.events
+            if team in ready:
+                machine.pending_arrivals.append((step, thread, place))
+                continue
             machine.copies.wait(machine, Threads(machine, np.array([thread])), 0, True)
             machine.asynchronous.arrive(step, np.array([thread]), place, np.ones(1, np.int64))
-        return machine.events != before
+            if machine.events != before:
+                ready.add(team)
+        return bool(ready)
 
     def awaited(self, machine: Machine, step: Step, threads: Threads) -> str:
         """What threads that sleep wait for, in words."""

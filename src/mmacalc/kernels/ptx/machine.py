@@ -42,6 +42,8 @@ RESERVED = 1024
 """Bytes of shared memory that the system keeps, in front of a CTA's own (CUDA C++ Programming Guide, compute capability
 8.x and later)."""
 WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.uint64}
+ALL_WRITTEN = {size: int.from_bytes(b"\1" * size, "little") for size in (1, 2, 4, 8)}
+"""What `Machine.written` holds where all bytes of a word are written."""
 PATIENCE = 4096
 """Steps that a group executes before others that could go on have their turn."""
 DIRECT = frozenset(["ld", "st", "atom", "red", "mbarrier"])
@@ -531,12 +533,12 @@ class Machine:
 
     def begin_reading(self, granules: Array, number: int) -> None:
         """An asynchronous operation reads granules until it completes."""
-        np.add.at(self.readers, granules, 1)
+        self.readers[granules] += 1
         self.reading[number] = self.step
         self.reading_at.setdefault(number, []).append((number, granules))
 
     def end_reading(self, granules: Array, number: int) -> None:
-        np.subtract.at(self.readers, granules, 1)
+        self.readers[granules] -= 1
         self.reading_at[number] = [entry for entry in self.reading_at.get(number, []) if entry[1] is not granules]
         if not self.reading_at[number]:
             del self.reading_at[number]
@@ -554,9 +556,35 @@ class Machine:
         members = self.member_of[threads]
         self.shadow.note_completed(granules, team, members, self.order.clock[team, members].copy(), step.index)
 
+    def check_async_reads(self, step: Step, threads: Array, granules: list[Array]) -> None:
+        """The async proxy reads granules on behalf of each of some threads."""
+        if not self._reads_fine(np.concatenate(granules), np.repeat(threads, [len(one) for one in granules])):
+            for thread, mine in zip(threads.tolist(), granules):
+                self.check_async_read(step, thread, mine)
+
+    def _reads_fine(self, granules: Array, threads: Array) -> bool:
+        """Whether the async proxy may read granules, each on behalf of a thread: all are written, by writes that
+        precede it and, where they are of the generic proxy, have a fence behind them."""
+        word = WORDS[self.granule]
+        if self.flight[granules].any() or (self.written.view(word)[granules] != word(ALL_WRITTEN[self.granule])).any():
+            return False
+        shadow = self.shadow
+        writer, clock, generic = shadow.writer[granules], shadow.write_clock[granules], shadow.generic[granules]
+        other = (np.diff(writer) != 0) | (np.diff(clock) != 0) | np.diff(generic) | (np.diff(threads) != 0)
+        one = np.flatnonzero(np.concatenate([[True], other]))  # the first of each run of equal writes
+        writer, clock, generic, threads = writer[one], clock[one], generic[one], threads[one]
+        team, member = self.team_of[threads], self.member_of[threads]
+        apart = (writer >= 0) & (writer != member)
+        if (apart & ~self.order.ordered(team, member, np.maximum(writer, 0), clock)).any():
+            return False
+        left = np.flatnonzero(generic & (writer >= 0) & (writer < self.order.threads))
+        return not self.proxy_fences["shared"].missing(team[left], member[left], writer[left], clock[left]).any()
+
     def check_async_read(self, step: Step, thread: int, granules: Array) -> None:
         """The async proxy reads granules on behalf of a thread."""
         number = np.array([thread])
+        if self._reads_fine(granules, np.repeat(number, len(granules))):
+            return
         flying = self.flight[granules]
         if flying.any():
             self.launch.touched_in_flight(self, step, Repeated(self, thread, len(granules)), granules[:, None], "reads")

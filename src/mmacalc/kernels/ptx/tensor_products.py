@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
+
 import numpy as np
 
 from ...base.errors import Error
@@ -13,7 +15,7 @@ from ...families.descriptors import INPUT_CODES, MX, OUTPUT_CODES, SCALE_CODES, 
 from ...families.tensor_memory import COLUMNS, LANES, copy_layout
 from ...ptx.module import Address, is_braced
 from .mbarriers import shared_address
-from .wgmma import matrix_offsets
+from .wgmma import matrix_granules, matrix_offsets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -274,13 +276,13 @@ def multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
     if scale and (kind not in ("f16", "tf32") or not 0 <= scale <= 15):
         raise Error(f"{statement.opcode}: scale-input-d is 0 to 15, of kind::f16 and kind::tf32; got {scale}")
     extra = (scale, "ashift" in statement.modifiers)
-    target = compiler.address(d)
-    left = compiler.address(a) if isinstance(a, Address) else compiler.source(a, "b64")
     in_tensor_memory = isinstance(a, Address)
-    right = compiler.source(b, "b64")
+    left = compiler.address(a) if isinstance(a, Address) else compiler.source(a, "b64")
+    target, right = compiler.address(d), compiler.source(b, "b64")
     step.critical = frozenset(compiler.accessed[0])
     pair = "cta_group::2" in words
     compiler.sizes.add(1 if kind not in ("f16", "tf32") else 2)
+    form_of = cache(partial(_Form, step, inst, kind, in_tensor_memory))
 
     def run(machine: Machine, threads: Threads) -> None:
         count = len(threads)
@@ -296,9 +298,29 @@ def multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
         for number, thread in enumerate(threads.number.tolist()):
             values = [int(one[number]) for one in (*given, *more)]
             mask = [int(one[number]) for one in lanes]
-            _product(machine, step, thread, inst, kind, pair, in_tensor_memory, values, mask, extra)
+            _product(machine, step, thread, form_of(values[3], values[0] >> 20 & 1), pair, values, mask, extra)
 
     step.run = run
+
+
+class _Form:
+    """What an instruction descriptor makes of a statement, for one half of the lanes: the instruction with shape and
+    types, the descriptor's fields, where the operands in Tensor Memory lie, and D's lanes and quarters of the lanes."""
+
+    def __init__(self, step: Step, inst: Any, kind: str, a_in_cells: bool, word: int, half: int) -> None:
+        self.kind, self.a_in_cells = kind, a_in_cells
+        self.inst, self.fields = shaped, fields = _shaped(step, inst, kind, word)
+        parameters: dict[str, int] = {"half": half}
+        if inst.scaled:
+            parameters |= {"scale_id_a": fields.get("scale_id_a", 0), "scale_id_b": fields.get("scale_id_b", 0)}
+        if inst.sparse:
+            parameters["selector"] = fields.get("selector", 0)
+        self.execution = execution_of(shaped, None, parameters, bool(fields.get("saturate", 0)), False)
+        self.more = (*(("SA", "SB") if inst.scaled else ()), *(("K",) if inst.sparse else ()))
+        names = ("D", *(("A",) if a_in_cells else ()), *self.more)
+        self.places = {name: self.execution.places(name) for name in names}
+        self.lanes = np.unique(self.places["D"].lane)
+        self.quarters = np.unique(self.lanes % LANES // 32)
 
 
 def _shaped(step: Step, inst: Any, kind: str, word: int) -> tuple[Any, dict[str, int]]:
@@ -330,38 +352,24 @@ def _shaped(step: Step, inst: Any, kind: str, word: int) -> tuple[Any, dict[str,
 
 
 def _product(  # noqa: C901, PLR0913, PLR0915
-    machine: Machine, step: Step, thread: int, inst: Any, kind: str, pair: bool, a_in_cells: bool, values: list[int],
-    mask: list[int], extra: tuple[int, bool],
+    machine: Machine, step: Step, thread: int, form: _Form, pair: bool, values: list[int], mask: list[int],
+    extra: tuple[int, bool],
 ) -> None:  # fmt: skip
     scale, shifts = extra
-    d, left, right, word, accumulates, *more = values
-    shaped, fields = _shaped(step, inst, kind, word)
+    d, left, right, _, accumulates, *more = values
+    shaped, fields, kind, a_in_cells = form.inst, form.fields, form.kind, form.a_in_cells
+    execution, places = form.execution, form.places
     own = int(machine.cta_of[thread])
     ctas = [own & ~1, own | 1] if pair else [own]
-    parameters: dict[str, int] = {"half": d >> 20 & 1}
-    if inst.scaled:
-        parameters |= {"scale_id_a": fields.get("scale_id_a", 0), "scale_id_b": fields.get("scale_id_b", 0)}
-    if inst.sparse:
-        parameters["selector"] = fields.get("selector", 0)
-    execution = execution_of(shaped, None, parameters, bool(fields.get("saturate", 0)), False)
-    places = {
-        name: execution.places(name)
-        for name in (
-            "D",
-            *(("A",) if a_in_cells else ()),
-            *(("SA", "SB") if inst.scaled else ()),
-            *(("K",) if inst.sparse else ()),
-        )
-    }
     starts = {"D": d & 0xFFFF}
     if a_in_cells:
         starts["A"] = left & 0xFFFF
-    for name, address in zip([*(("SA", "SB") if inst.scaled else ()), *(("K",) if inst.sparse else ())], more):
+    for name, address in zip(form.more, more):
         starts[name] = address & 0xFFFF
     reads: list[Array] = []
     matrices: dict[str, Array] = {}
     halves = len(ctas)
-    depth = shaped.k // (2 if inst.sparse else 1)
+    depth = shaped.k // (2 if shaped.sparse else 1)
     for name, code, rows, k, turned in (
         ("A", left, shaped.m, depth, fields.get("transpose_a", 0)),
         ("B", right, shaped.n, shaped.k, fields.get("transpose_b", 0)),
@@ -372,13 +380,12 @@ def _product(  # noqa: C901, PLR0913, PLR0915
         offsets = matrix_offsets(code, rows // halves, k, bits, bool(turned), _mode(step, code))
         found = np.concatenate([cta * machine.shared_size + offsets for cta in ctas])
         matrices[name] = found
-        granules = np.unique(
-            np.concatenate([found.reshape(-1), found.reshape(-1) + max(1, bits // 8) - 1]) // machine.granule
-        )
+        alone = matrix_granules(code, rows // halves, k, bits, bool(turned), _mode(step, code), machine.granule)
+        granules = np.concatenate([cta * machine.shared_size // machine.granule + alone for cta in ctas])
         machine.check_async_read(step, thread, granules)
         reads.append(granules)
     columns = _columns(step, starts["D"], places["D"].registers)
-    quarters = np.unique(places["D"].lane % LANES // 32)
+    quarters = form.quarters
     memory, sources = machine.tensor_memory, []
     for cta in ctas:
         _may_multiply(memory, step, thread, cta, quarters, columns)
@@ -419,7 +426,7 @@ def _product(  # noqa: C901, PLR0913, PLR0915
         scatter(fresh, result, places["D"])
         whole = np.swapaxes(fresh, 0, 1)
         touched = np.zeros(places["D"].lanes, bool)
-        touched[np.unique(places["D"].lane)] = True
+        touched[form.lanes] = True
         if mask:
             off = np.array([word >> bit & 1 for word in mask for bit in range(32)], bool)
             touched &= ~np.resize(off, len(touched))

@@ -6,6 +6,8 @@ latest that PTX permits. Until then its registers are hot: any other instruction
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from ...base.errors import Error
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["BUILDERS", "Descriptors", "Products", "matrix_offsets"]
+__all__ = ["BUILDERS", "Descriptors", "Products", "matrix_granules", "matrix_offsets"]
 
 # Descriptor of wgmma (PTX ISA 9.7.15.5.1, matrix descriptor): bits 62 and 63.
 MODES = {0: (16, 0), 1: (128, 0x70), 2: (64, 0x30), 3: (32, 0x10)}
@@ -37,6 +39,7 @@ WIDTHS = {"32B": 32, "64B": 64, "128B": 128}
 """Bytes of a row of each."""
 
 
+@lru_cache(maxsize=512)
 def matrix_offsets(descriptor: int, rows: int, depth: int, bits: int, mn_major: bool, mode: tuple[int, int]) -> Array:
     """Where the elements (rows, depth) of a matrix begin in shared memory: byte offsets; below a byte, bits of it are
     left to the caller. `mode` is the swizzle's row of bytes and its mask.
@@ -54,6 +57,17 @@ def matrix_offsets(descriptor: int, rows: int, depth: int, bits: int, mn_major: 
         steps = steps[::-1]
     offset = start + across % 8 * width + byte % width + steps[0] * leading + steps[1] * stride
     found: Array = offset ^ (offset >> 3 & mask)
+    found.setflags(write=False)
+    return found
+
+
+@lru_cache(maxsize=512)
+def matrix_granules(
+    descriptor: int, rows: int, depth: int, bits: int, mn_major: bool, mode: tuple[int, int], granule: int
+) -> Array:
+    """The granules of a CTA's shared memory that such a matrix lies in, ascending."""
+    first = matrix_offsets(descriptor, rows, depth, bits, mn_major, mode).reshape(-1)
+    found: Array = np.unique(np.concatenate([first, first + max(1, bits // 8) - 1]) // granule)
     return found
 
 
@@ -280,7 +294,7 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:  # 
     compiler.sizes.add(max(1, bits[1] // 8))
     rows = (inst.m, inst.k // (2 if inst.sparse else 1), bits[0], a_turned), (inst.n, inst.k, bits[1], b_turned)
 
-    def run(machine: Machine, threads: Threads) -> None:  # noqa: C901, PLR0915
+    def run(machine: Machine, threads: Threads) -> None:  # noqa: PLR0915
         if (
             len(threads) % WARPGROUP
             or (machine.inner_of[threads.number].reshape(-1, WARPGROUP) % WARPGROUP != np.arange(WARPGROUP)).any()
@@ -309,11 +323,12 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:  # 
             machine.descriptors.check(
                 step, threads.number[::WARPGROUP], name, given[:, 0], places[name], WGMMA_SWIZZLES
             )
-            for at in range(groups):
-                span = places[name][at].reshape(-1)
-                granules = np.unique(np.concatenate([span, span + max(1, shape[2] // 8) - 1]) // machine.granule)
-                machine.check_async_read(step, int(threads.number[at * WARPGROUP]), granules)
-                reads[at] = np.concatenate([reads[at], granules])
+            granules = [
+                matrix_granules(int(one), *shape, MODES[int(one) >> 62], machine.granule) + start // machine.granule
+                for one, start in zip(given[:, 0], base.tolist())
+            ]
+            machine.check_async_reads(step, threads.number[::WARPGROUP], granules)
+            reads = [np.concatenate(both) for both in zip(reads, granules)]
         late = machine.products.late(threads, hot)
         if late:
             name = machine.program.names[late[0]]
