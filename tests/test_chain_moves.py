@@ -12,6 +12,7 @@ from mmacalc.codegen.gemm import BUILTINS
 from mmacalc.memory_access.transpose_loads import loads_for
 
 WAY = "LDS, transposing loads"
+F16, FP8 = "v_wmma_f32_16x16x16_f16", "v_wmma_f32_16x16x64_fp8_fp8"
 SOURCE = """\
 #define __global__ __attribute__((global))
 #define __shared__ __attribute__((shared))
@@ -105,56 +106,74 @@ def test_the_cheapest_way_of_attention_backward_is_by_loads_that_transpose():
         assert mmacalc.chain(inst, inst, "A").ways[0].name == WAY
 
 
-MASKED = "v_permlanex16_b32, EXEC"
 EXCHANGE = """\
 extern "C" __attribute__((global)) void moved(unsigned *words, unsigned *out) {{
     const int lane = __builtin_amdgcn_workitem_id_x();
     unsigned {registers}, {copies};
     {loads}
-    asm volatile("{moves}" : {written} : "s"(0x76543210), "s"(0xfedcba98));
+    asm volatile("{moves}" : {written} : "s"(0x76543210), "s"(0xfedcba98), "s"({mask}));
     {stores}
 }}
 """
 
 
-def exchange(words, distance):
-    """The moves of an exchange of a bit of the register, in pairs `distance` apart, with lane bit 4: a copy of the
-    first of each pair; then each register in the lanes that get something, by EXEC, fetched from the others (FI)."""
-    firsts = [at for at in range(words) if not at & distance]
-    scalars = f"%{3 * words // 2}, %{3 * words // 2 + 1} op_sel:[1,0]"
-    return [
-        *[f"v_mov_b32 %{words + number}, %{first}" for number, first in enumerate(firsts)],
-        "s_mov_b32 exec_lo, 0xffff0000",
-        *[f"v_permlanex16_b32 %{first}, %{first + distance}, {scalars}" for first in firsts],
-        "s_mov_b32 exec_lo, 0x0000ffff",
-        *[f"v_permlanex16_b32 %{at + distance}, %{words + n}, {scalars}" for n, at in enumerate(firsts)],
-        "s_mov_b32 exec_lo, -1",
-    ]
+def swapped(name, pairs, scalars, mask):
+    return [f"{name} {first}, {second}" for first, second, _ in pairs]
 
 
-@pytest.mark.parametrize(("target", "name"), [
-    ("gfx1201", "v_wmma_f32_16x16x16_f16"), ("gfx1250", "v_wmma_f32_16x16x64_fp8_fp8"),
+def selected(name, pairs, scalars, mask):
+    """What a lane sends, and into which register what it gets goes, by the lane bit, which is in `mask`."""
+    for first, second, copy in pairs:
+        yield f"v_cndmask_b32 {copy}, {second}, {first}, {mask}"
+        yield f"{name} {copy}, {copy}{scalars if '64' not in name else ''}"
+        yield f"v_cndmask_b32 {first}, {first}, {copy}, {mask}"
+        yield f"v_cndmask_b32 {second}, {copy}, {second}, {mask}"
+
+
+def under_exec(name, pairs, scalars, mask):
+    """A copy of the first of each pair; then each register in the lanes that get something, fetched from the others."""
+    yield from [f"v_mov_b32 {copy}, {first}" for first, _, copy in pairs]
+    yield "s_mov_b32 exec_lo, 0xffff0000"
+    yield from [f"v_permlanex16_b32 {first}, {second}{scalars} op_sel:[1,0]" for first, second, _ in pairs]
+    yield "s_mov_b32 exec_lo, 0x0000ffff"
+    yield from [f"v_permlanex16_b32 {second}, {copy}{scalars} op_sel:[1,0]" for _, second, copy in pairs]
+    yield "s_mov_b32 exec_lo, -1"
+
+
+@pytest.mark.parametrize(("target", "x", "y", "use", "way", "moves"), [
+    ("gfx1201", F16, F16, "At", "v_permlanex16_b32, EXEC", under_exec),
+    ("gfx1250", FP8, FP8, "At", "v_permlanex16_b32, EXEC", under_exec),
+    ("gfx1201", F16, F16, "B", "v_permlanex16_b32", selected),
+    ("gfx1201", F16, "v_swmmac_bf16_16x16x32_bf16", "B", "v_permlane64_b32", selected),
+    ("gfx1250", FP8, FP8, "At", "v_permlane16_swap_b32", swapped),
+    ("gfx950", "v_mfma_f32_32x32x16_f16", "v_mfma_f32_32x32x16_f16", "B", "v_permlane32_swap_b32", swapped),
 ])  # fmt: skip
-def test_permlanes_under_exec_exchange_registers_with_as_many_instructions_as_chain_says(target, name, tmp_path):
-    inst = mmacalc.instruction(target, name)
-    chain = mmacalc.chain(inst, inst, "At", keep_k=True)
-    (((item, lane_bit),), counted) = chain.exchanges, dict(chain._way(MASKED).instructions)
-    words = counted["v_permlanex16_b32"]
+def test_exchanges_in_the_vector_alu_take_as_many_instructions_as_chain_says(target, x, y, use, way, moves, tmp_path):
+    wave = 64 if target == "gfx950" or "lane64" in way else 32
+    x, y = (mmacalc.instruction(target, name) for name in (x, y))
+    chain = mmacalc.chain(x, y, use, keep_k=True, wave=wave)
+    (((item, lane_bit),), counted) = chain.exchanges, dict(chain._way(way).instructions)
+    movers = sum(count for name, count in counted.items() if "permlane" in name)
+    words = movers if moves is under_exec else 2 * movers
     distance = 1 << item - (32 // chain.tiles.target.placement.slot_bits).bit_length() + 1
-    moves = exchange(words, distance)
-    assert (lane_bit, Counter(move.split()[0] for move in moves)) == (4, counted)
+    firsts = [at for at in range(words) if not at & distance]
+    pairs = [(f"%{at}", f"%{at + distance}", f"%{words + number}") for number, at in enumerate(firsts)]
+    last = words + len(firsts)
+    made = [*moves(way, pairs, f", %{last}, %{last + 1}", f"%{last + 2}")]
+    assert Counter(move.split()[0] for move in made) == counted
     registers, copies = [f"r{at}" for at in range(words)], [f"t{at}" for at in range(words // 2)]
     source = EXCHANGE.format(
-        registers=", ".join(registers), copies=", ".join(copies), moves="\\n".join(moves),
-        loads=" ".join(f"r{at} = words[{at} * 32 + lane];" for at in range(words)),
-        stores=" ".join(f"out[{at} * 32 + lane] = r{at};" for at in range(words)),
+        registers=", ".join(registers), copies=", ".join(copies), moves="\\n".join(made),
+        mask="0xffffffff00000000ull" if wave == 64 else "0xffff0000",
+        loads=" ".join(f"r{at} = words[{at} * {wave} + lane];" for at in range(words)),
+        stores=" ".join(f"out[{at} * {wave} + lane] = r{at};" for at in range(words)),
         written=", ".join([*[f'"+v"({each})' for each in registers], *[f'"=&v"({each})' for each in copies]]),
     )  # fmt: skip
-    kernel = mmacalc.load(compiled(source, target, tmp_path / "k.hsaco", options=OPTIONS.get(target, ())))["moved"]
-    given = np.random.default_rng(0).integers(0, 1 << 32, (words, 32), dtype=np.uint32)
+    kernel = mmacalc.load(compiled(source, target, tmp_path / "k.hsaco", wave, OPTIONS.get(target, ())))["moved"]
+    given = np.random.default_rng(0).integers(0, 1 << 32, (words, wave), dtype=np.uint32)
     out = np.zeros_like(given)
-    report = mmacalc.launch(kernel, 1, 32, given, out)
-    register, lane = np.arange(words)[:, None], np.arange(32)
-    crossed = (register // distance & 1) ^ (lane >> 4 & 1)
-    assert (out == np.where(crossed, given[register ^ distance, lane ^ 16], given)).all()
+    report = mmacalc.launch(kernel, 1, wave, given, out)
+    register, lane = np.arange(words)[:, None], np.arange(wave)
+    crossed = (register // distance & 1) ^ (lane >> lane_bit & 1)
+    assert (out == np.where(crossed, given[register ^ distance, lane ^ 1 << lane_bit], given)).all()
     assert report.findings == ()
