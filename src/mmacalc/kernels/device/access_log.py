@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.records import TupleRecord
+from .memory import untouched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,9 +56,8 @@ class AccessLog:
 
     def __init__(self, places: int, agent: int, several: Array | None = None) -> None:
         self.agent = agent
-        # np.zeros takes no memory until it is touched.
-        self.several = np.zeros(places, np.bool_) if several is None else several
-        self._mine: Array = np.zeros(places, np.int32)
+        self.several = untouched((places,), np.bool_) if several is None else several
+        self._mine: Array = untouched((places,), np.int32)
         self._entries = _empty(1 << 10)  # of all instructions, one after the other, with room for more
         self._starts: list[int] = [0]  # where those of each instruction begin, and where there is room
         self._least: list[int] = []  # of each instruction its granules, from the least to the greatest

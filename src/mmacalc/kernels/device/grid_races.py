@@ -21,6 +21,7 @@ from ...base.records import TupleRecord
 from ...emulator import core
 from ...emulator.core import address
 from .access_log import AccessLog, Entries
+from .memory import untouched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,9 +146,8 @@ class GridRaces:
         self.memory, self.granule, self.order = memory, granule, order
         self._shift = granule.bit_length() - 1
         lines = len(memory.data) // (granule * EACH) + 1
-        # np.zeros takes no memory until it is touched.
-        self._granules: Array = np.zeros((lines, EACH, 4), np.int64)
-        self._lines: Array = np.zeros((lines, 4), np.int64)
+        self._granules: Array = untouched((lines, EACH, 4), np.int64)
+        self._lines: Array = untouched((lines, 4), np.int64)
         self._split: Array = self._lines.view(_KNOWN)["split"][:, 0]
         known = self._granules.reshape(-1, 4).view(_KNOWN)[:, 0]
         self._writer, self._write_bits, self._write_label = known["writer"], known["write_bits"], known["write_label"]

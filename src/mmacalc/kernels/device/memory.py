@@ -6,6 +6,7 @@ every array as it was.
 
 from __future__ import annotations
 
+import mmap
 import threading
 import weakref
 from bisect import bisect_right
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BASE", "GlobalMemory", "Outside", "Region", "address_of", "check_contiguous", "check_type", "gathered",
-    "octets_of", "owner_of", "scattered", "write_back",
+    "octets_of", "owner_of", "scattered", "untouched", "write_back",
 ]  # fmt: skip
 
 BASE = 0x7D_FFF8_0000
@@ -35,6 +36,18 @@ FIRST_KEPT = 0x7000_0000_0000
 GAP = 1 << 16
 """Bytes between two regions, where an access is out of bounds."""
 ALIGNMENT = 256
+
+
+def untouched(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Zeros that take no memory until they are touched. Those of np.zeros do where the C library gives it memory that
+    was used before: it then writes them all.
+
+    >>> int(untouched((1 << 20, 4), np.int64)[1 << 19].sum())
+    0
+    """
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    found: Array = np.frombuffer(mmap.mmap(-1, max(1, size)), dtype, size // np.dtype(dtype).itemsize).reshape(shape)
+    return found
 
 
 def gathered(data: Array, offsets: Array, size: int) -> list[Array]:
