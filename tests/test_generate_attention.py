@@ -9,6 +9,7 @@ import mmacalc
 from generated_attention import Attention
 from generated_gemms import conflicts, spills
 from mmacalc import Error
+from mmacalc.codegen.attention_choice import attention_instruction
 from mmacalc.codegen.check import check
 from samples import rotated, sampled
 from test_ptx_deletions import TOOL
@@ -185,6 +186,7 @@ def test_p_is_handed_over_as_chain_says():
     ("sm_90a", f"{WGMMA}n64k16.f16.f16.f16", {"attention": "1x1x3x3x64"}, "its sibling that adds up in f32"),
     ("sm_90a", f"{WGMMA}n192k16.f32.f16.f16", {"attention": "1x1x3x3x192"}, "with a smaller N"),
     ("sm_90a", f"{WGMMA}n64k32.f32.e4m3.e4m3", {"attention": "1x1x3x3x64"}, "for f16 and bf16; A of"),
+    ("sm_90a", f"{WGMMA}n96k16.f32.f16.f16", {"attention": "1x1x3x3x256"}, "room for 196: use an instruction with a"),
     ("sm_90a", f"{WGMMA}n64k16.f32.f16.f16", {"attention": "1x1x3x3x64", "window": 8}, "give causal, too"),
     ("sm_90a", f"{WGMMA}n64k16.f32.f16.f16", {"window": 8}, "window is of attention: give attention, too"),
     ("sm_90a", f"{WGMMA}n64k16.f32.f16.f16", {"attention": "1x1x3x3x64", "causal": True, "window": 0}, "from 1 to"),
@@ -202,6 +204,27 @@ def test_p_is_handed_over_as_chain_says():
 def test_an_attention_that_cannot_be_is_refused(target, name, given, says):
     with pytest.raises(Error, match=re.escape(says)):
         mmacalc.generate(mmacalc.instruction(target, name), **given)
+
+
+@pytest.mark.parametrize(("target", "head", "name", "n"), [
+    ("sm_80", 128, f"{MMA}.bf16.bf16.f32", 8), ("sm_90a", 128, f"{WGMMA}n128k16.f32.bf16.bf16", 128),
+    ("sm_90a", 256, f"{WGMMA}n80k16.f32.bf16.bf16", 80), ("sm_100a", 128, TCGEN05, 128), ("sm_103a", 256, TCGEN05, 96),
+    ("sm_120a", 64, f"{MMA}.bf16.bf16.f32", 8), ("gfx942", 64, "v_mfma_f32_32x32x8_bf16", 32),
+    ("gfx950", 128, "v_mfma_f32_32x32x16_bf16", 32), ("gfx1100", 128, "v_wmma_f32_16x16x16_bf16", 16),
+    ("gfx1250", 64, "v_wmma_f32_16x16x32_bf16", 16), ("gfx90a", 96, "v_mfma_f32_32x32x8bf16_1k", 32),
+])  # fmt: skip
+def test_the_instruction_of_an_attention_is_chosen_by_target_and_head(target, head, name, n):
+    found = attention_instruction(target, (1, 1, 64, 64, head), "bf16")
+    assert (found.name, found.n) == (name, n)
+    assert name in mmacalc.generate(found, attention=(1, 1, 64, 64, head))
+
+
+@pytest.mark.parametrize(("target", "says"), [
+    ("sm_75", "around no instruction of sm_75"), ("xe2", "Xe2 has neither"), ("gfx950", "80 is generated around no"),
+])  # fmt: skip
+def test_attention_for_which_there_is_no_instruction_is_refused(target, says):
+    with pytest.raises(Error, match=says):
+        attention_instruction(target, "1x1x64x64x80")
 
 
 def test_the_check_of_attention_finds_both_products():

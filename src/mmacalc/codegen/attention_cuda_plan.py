@@ -39,6 +39,7 @@ LEAST_STAGES, MOST_STAGES = 3, 4  # tiles of K and V in shared memory: the next 
 # N of a tile, with more of which ptxas 13.0 spills: of wgmma, where four threads share the keys of a query, as far as
 # shared memory has room for the head; of tcgen05, where each thread has all keys of one.
 MOST_KEYS, MOST_KEYS_OF_A_THREAD = 192, 128
+MOST_HELD = 196  # registers of a thread with S, P and O of a wgmma, with more of which ptxas 13.0 spills
 
 
 class CudaAttentionPlan(TupleRecord):
@@ -245,6 +246,12 @@ def _check_shape(inst: Instruction, heads: tuple[int, int]) -> None:
         raise Error(
             f"a thread's products with {inst.n} keys leave too few registers: N of {inst.name} is up to {most} for "
             f"attention; got {inst.n}"
+        )
+    held = 3 * inst.n // 4 + heads[1] // 2
+    if not inst.in_tensor_memory and held > MOST_HELD:
+        raise Error(
+            f"a thread has {held} registers of products, P and O with {inst.n} keys and heads of {heads[1]} elements, and "
+            f"room for {MOST_HELD}: use an instruction with a smaller N"
         )
 
 

@@ -8,7 +8,7 @@
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --gemm 512x512x512 --epilogue alpha,bias=column,gelu,to=bf16
     mmacalc generate -a MI355X -i v_mfma_f32_32x32x64_f8f6f4 --blgp fp4 --gemm 4096x4096x4096    A fp8, B fp4
     mmacalc generate -a B200 -i tcgen05.mma.cta_group::2.kind::f16 -m m=256 -m n=256 -m a=bf16 --gemm 4096x4096x4096
-    mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --attention 2x16x4096x4096x128 --causal    heads of 128
+    mmacalc generate -a MI300X --attention 2x16x4096x4096x128 --causal    heads of 128, around the best instruction
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --gemm 4096x4096x4096 --lang gluon    the same tile in Gluon
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --formula D          the index expressions alone
 
@@ -21,7 +21,7 @@ from __future__ import annotations
 from ..base.errors import plural
 from ..base.records import Record, TupleRecord, json_keys
 from ..command import Command, Reply, flag, option, show
-from ..command.common import ARCHITECTURE, INSTRUCTION, JSON, WAVE
+from ..command.common import ARCHITECTURE, JSON, WAVE
 from ..command.common import MODIFIERS as MODIFIER_OPTIONS
 from ..command.options import modifiers
 from ..model.architecture import DOUBTFUL
@@ -29,11 +29,12 @@ from ..model.tensor_memory import SHAPE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ..codegen.check import Checked
     from ..codegen.generate import Formulas, GeneratedKernel
     from ..command import Options
+    from ..model import Instruction
 
 
 def text(kernel: GeneratedKernel) -> str:
@@ -254,13 +255,35 @@ def _formula_alone(options: Options) -> None:
             )
 
 
+def _instruction(options: Options, fields: Mapping[str, object]) -> Instruction:
+    """The instruction that is named, or of attention the one for the GPU and the type.
+
+    Raises:
+        Error: none is named of anything else, or what only a named one has.
+    """
+    from ..base.errors import Error
+
+    if options.instruction is not None:
+        if options.type:
+            raise Error("--type chooses an instruction for attention, and -i names one: leave out one of them")
+        from ..catalog import entry
+
+        return entry(options.architecture).meant(options.instruction)
+    if not options.attention or options.formula:
+        raise Error("an instruction is needed, -i NAME (`mmacalc find` lists them); --attention alone chooses one")
+    if fields:
+        raise Error(f"modifiers are of an instruction: give -i, too, or leave out {', '.join(fields)}")
+    from ..codegen.attention_choice import attention_instruction
+
+    return attention_instruction(options.architecture, options.attention, options.type or "f16")
+
+
 def run(options: Options) -> Reply:
     """The source, the expressions, or the result of the check."""
-    from ..catalog import entry
     from ..codegen.generate import GeneratedKernel, formulas, generate
 
-    inst = entry(options.architecture).meant(options.instruction)
     fields = modifiers(options, MODIFIERS)
+    inst = _instruction(options, fields)
     if options.formula:
         _formula_alone(options)
         found = formulas(inst.operand(options.formula, wave=options.wavefront, **fields))
@@ -303,7 +326,13 @@ COMMAND = Command(
     "generate", "write a kernel around one instruction: HIP with its builtin, CUDA with inline PTX", "generate",
     __doc__,
     (
-        ARCHITECTURE, INSTRUCTION, WAVE, JSON,
+        ARCHITECTURE,
+        option("-i", "--instruction", placeholder="NAME", help="instruction name (default of --attention: the best)"),
+        option(
+            "--type", placeholder="FORMAT", known=("f16", "bf16"),
+            help="of --attention without -i: f16 (default) or bf16",
+        ),
+        WAVE, JSON,
         option(
             "--lang", placeholder="LANGUAGE", default="",
             help="hip or cuda (default: the vendor's); of --gemm also triton, gluon or cute",
