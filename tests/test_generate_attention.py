@@ -186,7 +186,7 @@ def test_p_is_handed_over_as_chain_says():
     ("sm_90a", f"{WGMMA}n64k16.f16.f16.f16", {"attention": "1x1x3x3x64"}, "its sibling that adds up in f32"),
     ("sm_90a", f"{WGMMA}n192k16.f32.f16.f16", {"attention": "1x1x3x3x192"}, "with a smaller N"),
     ("sm_90a", f"{WGMMA}n64k32.f32.e4m3.e4m3", {"attention": "1x1x3x3x64"}, "for f16 and bf16; A of"),
-    ("sm_90a", f"{WGMMA}n96k16.f32.f16.f16", {"attention": "1x1x3x3x256"}, "room for 196: use an instruction with a"),
+    ("sm_90a", f"{WGMMA}n96k16.f32.f16.f16", {"attention": "1x1x3x3x256"}, "use an instruction with a smaller N"),
     ("sm_90a", f"{WGMMA}n64k16.f32.f16.f16", {"attention": "1x1x3x3x64", "window": 8}, "give causal, too"),
     ("sm_90a", f"{WGMMA}n64k16.f32.f16.f16", {"window": 8}, "window is of attention: give attention, too"),
     ("sm_90a", f"{WGMMA}n64k16.f32.f16.f16", {"attention": "1x1x3x3x64", "causal": True, "window": 0}, "from 1 to"),

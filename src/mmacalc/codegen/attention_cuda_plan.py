@@ -250,8 +250,8 @@ def _check_shape(inst: Instruction, heads: tuple[int, int]) -> None:
     held = 3 * inst.n // 4 + heads[1] // 2
     if not inst.in_tensor_memory and held > MOST_HELD:
         raise Error(
-            f"a thread has {held} registers of products, P and O with {inst.n} keys and heads of {heads[1]} elements, and "
-            f"room for {MOST_HELD}: use an instruction with a smaller N"
+            f"a thread has {held} registers of products, P and O with {inst.n} keys and heads of {heads[1]}, and room "
+            f"for {MOST_HELD}: use an instruction with a smaller N"
         )
 
 

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from .attention_cuda_plan import CudaAttentionPlan
     from .gemm import Piece
 
-__all__ = ["extents_of", "head_comment", "launch_arguments", "source"]
+__all__ = ["MOST_GROWTH", "extents_of", "head_comment", "launch_arguments", "source"]
 
+MOST_GROWTH = 8
+"""Of a query's largest product, as a power of 2, without O being multiplied: exponentials are at most 256 then, and
+rounded as exactly as before (FlashAttention-4: Algorithm and Kernel Pipelining Co-Design, Zadouri et al., 2026)."""
 PAD = 16  # bytes behind each query's row of P in LDS, against bank conflicts
 EXCHANGES = {
     ("gfx95", 16): "__builtin_amdgcn_permlane16_swap(word, word, false, false)[lane / 16 % 2 ^ 1]",
@@ -82,6 +85,7 @@ def _types(found: AttentionPlan, builtin: Intrinsic) -> Iterator[str]:
     yield ""
     yield f"enum {{ HEAD = {found.head}, HEAD_V = {found.head_v} }};  // elements of a row of Q and K, of V and O"
     yield f"enum {{ BLOCK_M = {found.block_m}, BLOCK_N = {found.block_n} }};  // queries, keys"
+    yield f"enum {{ GROWTH = {MOST_GROWTH} }};  // of the largest product, as a power of 2, until O is multiplied"
     if found.seen.window:
         yield f"enum {{ WINDOW = {found.seen.window} }};  // keys, up to its own, that a query sees"
     yield f"enum {{ WAVE = {found.wave}, WAVES = {found.waves}, THREADS = {found.threads} }};"
@@ -316,8 +320,8 @@ def _storing(found: AttentionPlan) -> Iterator[str]:
 
 def _loop(found: AttentionPlan, builtin: Intrinsic) -> Iterator[str]:
     yield "result o[TILES_Q][TILES_V] = {};  // O transposed, until it is divided by the sums"
-    yield "float highest[TILES_Q], sum[TILES_Q] = {};  // the largest product; of the exponentials, this lane's sum"
-    yield "for (int i = 0; i < TILES_Q; ++i) highest[i] = -__builtin_inff();"
+    yield "float base[TILES_Q], sum[TILES_Q] = {};  // what products have less before exp2; this lane's sum"
+    yield "for (int i = 0; i < TILES_Q; ++i) base[i] = -__builtin_inff();"
     yield "const float factor = scale * 1.44269504f;  // exp(x) = exp2(x log2(e))"
     yield "fetch_keys(first_key);"
     yield "for (int key = first_key; key < keys; key += BLOCK_N) {"
@@ -392,21 +396,26 @@ def _mask(found: AttentionPlan) -> Iterator[str]:
 
 
 def _softmax(found: AttentionPlan) -> Iterator[str]:
+    yield "// The base of a query follows only products that are larger by more than a factor of 2^GROWTH; then O is"
+    yield "// multiplied, in all lanes of the wave."
     yield "for (int i = 0; i < TILES_Q; ++i) {"
-    yield "    float most = highest[i];"
+    yield "    float most = -__builtin_inff();"
     yield "    for (int tile = 0; tile < TILES_K; ++tile)"
     yield "        for (int e = 0; e < SLOTS; ++e) most = __builtin_fmaxf(most, s[i][tile][e]);"
     for distance in _distances(found):
         yield f"    most = __builtin_fmaxf(most, across{distance}(most, lane));"
+    yield "    const bool grows = most * factor > base[i] + GROWTH;"
+    yield f"    if (__builtin_amdgcn_ballot_w{found.wave}(grows)) {{"
+    yield "        const float shrink = grows ? __builtin_amdgcn_exp2f(base[i] - most * factor) : 1;"
+    yield "        base[i] = grows ? most * factor : base[i];"
+    yield "        sum[i] *= shrink;"
+    yield "        for (int tile = 0; tile < TILES_V; ++tile) o[i][tile] *= shrink;"
+    yield "    }"
     yield "    // 0 as long as a query has seen no key: infinity - infinity is NaN."
-    yield "    const float base = most == -__builtin_inff() ? 0 : most * factor;"
-    yield "    const float shrink = __builtin_amdgcn_exp2f(highest[i] * factor - base);"
-    yield "    highest[i] = most;"
-    yield "    sum[i] *= shrink;"
-    yield "    for (int tile = 0; tile < TILES_V; ++tile) o[i][tile] *= shrink;"
+    yield "    const float less = base[i] == -__builtin_inff() ? 0 : base[i];"
     yield "    for (int tile = 0; tile < TILES_K; ++tile)"
     yield "        for (int e = 0; e < SLOTS; ++e) {"
-    yield "            s[i][tile][e] = __builtin_amdgcn_exp2f(__builtin_fmaf(s[i][tile][e], factor, -base));"
+    yield "            s[i][tile][e] = __builtin_amdgcn_exp2f(__builtin_fmaf(s[i][tile][e], factor, -less));"
     yield "            sum[i] += s[i][tile][e];"
     yield "        }"
     yield "}"
@@ -539,7 +548,7 @@ def _epilogue(found: AttentionPlan) -> Iterator[str]:
     yield "        }"
     yield "    if (L && row < rows && lane_key == 0)"
     yield "        L[((long long)batch * heads + head) * M + first_m + row] ="
-    yield "            (highest[i] * factor + __builtin_amdgcn_logf(sum[i])) * 0.69314718f;"
+    yield "            (base[i] + __builtin_amdgcn_logf(sum[i])) * 0.69314718f;"
     yield "}"
 
 

@@ -3,9 +3,8 @@
 The kernels differ in how Q, K and V come to shared memory (`attention_cuda`: cp.async; `attention_tma`: tensor copies
 by a warp of its own), in where the products and O are, and by which instruction they multiply.
 
-What is taken from a query's products before the exponentials, its base, need not be the largest of them: it follows
-only when that is 2^8 times larger, and only then O is multiplied (FlashAttention-4: Algorithm and Kernel Pipelining
-Co-Design, Zadouri et al., 2026). The exponentials are at most 256 then, and rounded as exactly as before.
+What is taken from a query's products before the exponentials, its base, need not be the largest of them: see
+`attention_hip.MOST_GROWTH`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from __future__ import annotations
 import re
 
 from ..base.records import TupleRecord
-from .attention_hip import head_comment
+from .attention_hip import MOST_GROWTH, head_comment
 from .epilogue import DIALECTS
 from .fragments import fragment
 from .ptx import HEADER, SHARED_ADDRESS
@@ -30,7 +29,6 @@ __all__ = [
     "rounded_words", "seen", "shares", "softmax_functions", "stores",
 ]  # fmt: skip
 
-MOST_GROWTH = 8  # of the largest product, as a power of 2, without O being multiplied
 HELPERS = """\
 static __device__ float power_of_2(float x) {
     float found;

@@ -1,0 +1,175 @@
+"""Generated attention beside a Triton kernel as its tutorial on fused attention has it, without a GPU.
+
+    python benchmarks/bench_generated_attention.py                    every target, heads of 128, f16, not causal
+    python benchmarks/bench_generated_attention.py gfx942 sm_90a      only these
+
+Needs Triton (its wheel compiles without a GPU, and has nvdisasm), clang-22, nvcc. Of AMD both kernels run on the
+emulator with two numbers of keys, and what they issue is subtracted, so the counts are those of the loop, with the bank
+conflicts. Of NVIDIA SASS of the innermost loop with exponentials is counted as ptxas left it, without NOPs: all of it,
+so masks that are jumped over, too. Triton's kernel has neither masks nor edges. Instructions beside products are given
+for 1,000 products of a query and a key, of all warps that have queries.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+import mmacalc
+from bench_generated_cuda import NVDISASM, PRODUCT
+from bench_generated_gemm import kind
+from mmacalc.codegen.attention import attention_plan
+from mmacalc.codegen.attention_choice import attention_instruction
+from mmacalc.codegen.attention_cuda_plan import cuda_attention_plan
+
+HEAD = 128
+WARPS = {"sm_80": 4, "sm_90a": 8, "sm_100a": 8, "sm_120a": 4}  # of Triton's kernel
+AMD = {"gfx942": 64, "gfx950": 64, "gfx1100": 32, "gfx1250": 32}
+
+
+@triton.jit
+def attention(q, k, v, o, keys, scale, m: tl.constexpr, n: tl.constexpr, width: tl.constexpr):
+    """O of the first m queries: keys are a multiple of n."""
+    rows, at, inner = tl.arange(0, m) + tl.program_id(0) * m, tl.arange(0, n), tl.arange(0, width)
+    queries = tl.load(q + rows[:, None] * width + inner[None, :])
+    most = tl.full((m,), -float("inf"), tl.float32)
+    total, sums = tl.full((m,), 0, tl.float32), tl.zeros((m, width), tl.float32)
+    for first in range(0, keys, n):
+        columns = first + at
+        scores = tl.dot(queries, tl.load(k + columns[None, :] * width + inner[:, None]))
+        new = tl.maximum(most, tl.max(scores, 1) * scale)
+        powers = tl.math.exp2(scores * scale - new[:, None])
+        less = tl.math.exp2(most - new)
+        values = tl.load(v + columns[:, None] * width + inner[None, :])
+        sums = tl.dot(powers.to(tl.float16), values, sums * less[:, None])
+        total = total * less + tl.sum(powers, 1)
+        most = new
+    tl.store(o + rows[:, None] * width + inner[None, :], (sums / total[:, None]).to(tl.float16))
+
+
+def of_triton(machine: GPUTarget, m: int, n: int, warps: int) -> Any:
+    """What Triton makes of it."""
+    names: Any = attention.arg_names
+    signature = dict(zip(names, ["*fp16"] * 4 + ["i32", "fp32"])) | dict.fromkeys(names[6:], "constexpr")
+    aligned = {(at,): [["tt.divisibility", 16]] for at in range(5)}
+    source = ASTSource(fn=attention, signature=signature, constexprs={"m": m, "n": n, "width": HEAD}, attrs=aligned)
+    return triton.compile(source, target=machine, options={"num_warps": warps})
+
+
+def printed(name: str, tile: tuple[int, int], warps: int, products: float, others: float, more: str) -> None:
+    """One line of the table; products and others of a warp, for a tile."""
+    each = 1000 * others * warps / (tile[0] * tile[1])
+    print(f"{name:18} {tile[0]:4}x{tile[1]:<4} {warps:5} {products:8.1f} {others:8.1f} {each:8.1f}  {more}", flush=True)
+
+
+# --- AMD: what the emulator issues ---
+
+
+def issued(launch: Any, keys: int, waves: int) -> tuple[float, float, str]:
+    """The products and other instructions of a wave for a tile of keys, and the cycles of LDS that conflicts take."""
+    one, two = launch(4 * keys), launch(8 * keys)
+    counts = Counter({name: two.mnemonics[name] - one.mnemonics.get(name, 0) for name in two.mnemonics})
+    products = sum(times for name, times in counts.items() if kind(name) == "matrix")
+    lost, cycles = (
+        sum(getattr(site, what) for site in two.lds) - sum(getattr(site, what) for site in one.lds)
+        for what in ("conflicts", "cycles")
+    )
+    words = f"LDS {lost / 4:.0f} of {cycles / 4:.0f} cycles lost"
+    return products / 4 / waves, (counts.total() - products) / 4 / waves, words
+
+
+def amd(target: str, folder: Path) -> None:
+    """The lines of an AMD target."""
+    inst = attention_instruction(target, (1, 1, 64, 64, HEAD))
+    found = attention_plan(inst, HEAD)
+    path = folder / "kernel.hip"
+    path.write_text(mmacalc.generate(inst, attention=(1, 1, 64, 64, HEAD)))
+    command = f"clang-22 -x hip --offload-arch={target} --cuda-device-only -nogpuinc -nogpulib -O2".split()
+    options = ["-mllvm", "-amdgpu-enable-vopd=0"] * (target == "gfx1250")  # as the source says
+    subprocess.run([*command, *options, "--no-gpu-bundle-output", "-o", "k.hsaco", path], cwd=folder, check=True)
+    ours, m = mmacalc.load(folder / "k.hsaco")[found.name], found.block_m
+    made = of_triton(GPUTarget("hip", target, AMD[target]), m, found.block_n, 4)
+    (folder / "t.hsaco").write_bytes(made.asm["hsaco"])
+    theirs = mmacalc.load(folder / "t.hsaco")[made.metadata.name]
+
+    def arrays(keys: int) -> list[Any]:
+        rng = np.random.default_rng(0)
+        return [rng.standard_normal((rows, HEAD)).astype(np.float16) for rows in (m, keys, keys, m)]
+
+    def launch_ours(keys: int) -> Any:
+        rows, heads = [HEAD] * 4, [m * HEAD, keys * HEAD, keys * HEAD, m * HEAD]
+        return mmacalc.launch(
+            ours, (1, 1, 1), found.threads, *arrays(keys), None, m, keys, 1, 1, 0.125, *rows, *heads, *heads
+        )
+
+    def launch_theirs(keys: int) -> Any:
+        given = [*arrays(keys), keys, np.float32(0.18)]
+        given += [None] * (sum(not one.value_kind.startswith("hidden_") for one in theirs.arguments) - len(given))
+        shared = max(0, made.metadata.shared - theirs.descriptor.group_segment_size)
+        return mmacalc.launch(theirs, 1, 4 * AMD[target], *given, **({"shared": shared} if shared else {}))
+
+    for name, launch, waves in ((target, launch_ours, found.waves), ("  Triton", launch_theirs, 4)):
+        products, others, words = issued(launch, found.block_n, waves)
+        printed(name, (m, found.block_n), waves, products, others, words)
+
+
+# --- NVIDIA: what ptxas left ---
+
+
+def innermost(cubin: Path) -> tuple[int, int, str]:
+    """Products, other instructions and the most frequent of these, of the loop with exponentials."""
+    listing = subprocess.run([NVDISASM, "-c", cubin], capture_output=True, text=True, check=True).stdout
+    opcodes: list[str] = []
+    labels: dict[str, int] = {}
+    found = []
+    for line in listing.splitlines():
+        if label := re.match(r"\s*(\.L_\S+):", line):
+            labels[label[1]] = len(opcodes)
+        if not (given := re.match(r"\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?(\S+)(.*?);", line)):
+            continue
+        opcodes.append(given[1].split(".")[0])
+        back = re.search(r"`\((\.L_\S+?)\)", given[2])
+        if opcodes[-1] == "BRA" and back and back[1] in labels:
+            found.append(Counter(opcodes[labels[back[1]] :]))
+    counts = min([each for each in found if each["MUFU"] >= 16], key=lambda each: each.total())
+    products = sum(times for opcode, times in counts.items() if PRODUCT.match(opcode))
+    spills = sum(opcode in ("STL", "LDL") for opcode in opcodes)
+    kinds = ", ".join(f"{times} {opcode}" for opcode, times in counts.most_common(5) if not PRODUCT.match(opcode))
+    return products, counts.total() - products - counts["NOP"], f"{spills} spills; {kinds}"
+
+
+def nvidia(target: str, folder: Path) -> None:
+    """The lines of an NVIDIA target."""
+    inst = attention_instruction(target, (1, 1, 64, 64, HEAD))
+    found = cuda_attention_plan(inst, HEAD)
+    (folder / "kernel.cu").write_text(mmacalc.generate(inst, attention=(1, 1, 64, 64, HEAD)))
+    subprocess.run(["nvcc", "-w", "-cubin", f"-arch={target}", "kernel.cu"], cwd=folder, check=True)
+    products, others, words = innermost(folder / "kernel.cubin")
+    printed(target, (found.block_m, found.block_n), found.groups * found.lanes // 32, products, others, words)
+    m, n = 16 * WARPS[target], 64
+    made = of_triton(GPUTarget("cuda", int(re.sub(r"\D", "", target)), 32), m, n, WARPS[target])
+    (folder / "triton.cubin").write_bytes(made.asm["cubin"])
+    printed("  Triton", (m, n), WARPS[target], *innermost(folder / "triton.cubin"))
+
+
+def main(words: list[str]) -> None:
+    print(f"Triton {triton.__version__}; instructions of a warp for a tile, and for 1,000 products of all warps")
+    print(f"{'':18} {'tile':9} warps products   others    1,000")
+    for target in words or (*WARPS, *AMD):
+        with tempfile.TemporaryDirectory() as name:
+            (amd if target in AMD else nvidia)(target, Path(name))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
