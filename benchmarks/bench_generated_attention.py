@@ -27,7 +27,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 import mmacalc
-from bench_generated_cuda import NVDISASM, PRODUCT
+from bench_generated_cuda import every_loop, products_of
 from bench_generated_gemm import kind
 from mmacalc.codegen.attention import attention_plan
 from mmacalc.codegen.attention_choice import attention_instruction
@@ -127,25 +127,13 @@ def amd(target: str, folder: Path) -> None:
 # --- NVIDIA: what ptxas left ---
 
 
-def innermost(cubin: Path) -> tuple[int, int, str]:
+def innermost(cubin: Path, kernel: str) -> tuple[int, int, str]:
     """Products, other instructions and the most frequent of these, of the loop with exponentials."""
-    listing = subprocess.run([NVDISASM, "-c", cubin], capture_output=True, text=True, check=True).stdout
-    opcodes: list[str] = []
-    labels: dict[str, int] = {}
-    found = []
-    for line in listing.splitlines():
-        if label := re.match(r"\s*(\.L_\S+):", line):
-            labels[label[1]] = len(opcodes)
-        if not (given := re.match(r"\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?(\S+)(.*?);", line)):
-            continue
-        opcodes.append(given[1].split(".")[0])
-        back = re.search(r"`\((\.L_\S+?)\)", given[2])
-        if opcodes[-1] == "BRA" and back and back[1] in labels:
-            found.append(Counter(opcodes[labels[back[1]] :]))
+    found = [Counter(each) for each in every_loop(cubin, kernel)]
     counts = min([each for each in found if each["MUFU"] >= 16], key=lambda each: each.total())
-    products = sum(times for opcode, times in counts.items() if PRODUCT.match(opcode))
-    spills = sum(opcode in ("STL", "LDL") for opcode in opcodes)
-    kinds = ", ".join(f"{times} {opcode}" for opcode, times in counts.most_common(5) if not PRODUCT.match(opcode))
+    products = products_of(list(counts.elements()))
+    spills = counts["STL"] + counts["LDL"]
+    kinds = ", ".join(f"{times} {opcode}" for opcode, times in counts.most_common(5) if not products_of([opcode]))
     return products, counts.total() - products - counts["NOP"], f"{spills} spills; {kinds}"
 
 
@@ -155,12 +143,12 @@ def nvidia(target: str, folder: Path) -> None:
     found = cuda_attention_plan(inst, HEAD)
     (folder / "kernel.cu").write_text(mmacalc.generate(inst, attention=(1, 1, 64, 64, HEAD)))
     subprocess.run(["nvcc", "-w", "-cubin", f"-arch={target}", "kernel.cu"], cwd=folder, check=True)
-    products, others, words = innermost(folder / "kernel.cubin")
+    products, others, words = innermost(folder / "kernel.cubin", found.name)
     printed(target, (found.block_m, found.block_n), found.groups * found.lanes // 32, products, others, words)
     m, n = 16 * WARPS[target], 64
     made = of_triton(GPUTarget("cuda", int(re.sub(r"\D", "", target)), 32), m, n, WARPS[target])
     (folder / "triton.cubin").write_bytes(made.asm["cubin"])
-    printed("  Triton", (m, n), WARPS[target], *innermost(folder / "triton.cubin"))
+    printed("  Triton", (m, n), WARPS[target], *innermost(folder / "triton.cubin", made.metadata.name))
 
 
 def main(words: list[str]) -> None:

@@ -36,8 +36,8 @@ NVDISASM = Path(triton.__file__).parent / "backends/nvidia/bin/nvdisasm"
 PRODUCT = re.compile(r"(UTC)?[A-Z]+MMA$")
 
 
-def loops(cubin: Path, kernel: str) -> list[list[str]]:
-    """The opcodes of each loop of a kernel that has products."""
+def every_loop(cubin: Path, kernel: str) -> list[list[str]]:
+    """The opcodes of each loop of a kernel."""
     listing = subprocess.run([NVDISASM, "-c", cubin], capture_output=True, text=True, check=True).stdout
     body = re.split(r"\n\s*\.section", listing[listing.index(f".text.{kernel}:") :])[0]
     opcodes: list[str] = []
@@ -52,7 +52,12 @@ def loops(cubin: Path, kernel: str) -> list[list[str]]:
         back = re.search(r"`\((\.L_\S+?)\)", given[2])
         if opcodes[-1] == "BRA" and back and back[1] in labels:
             found.append(opcodes[labels[back[1]] :])
-    return [each for each in found if any(PRODUCT.match(opcode) for opcode in each)]
+    return found
+
+
+def loops(cubin: Path, kernel: str) -> list[list[str]]:
+    """The opcodes of each loop of a kernel that has products."""
+    return [each for each in every_loop(cubin, kernel) if products_of(each)]
 
 
 def generated(target: str, order: str, folder: Path) -> tuple[Path, str]:
