@@ -16,6 +16,7 @@ from mmacalc.codegen import gemm, gemm_cuda, gemm_tcgen05, gemm_tma, gemm_wgmma
 from mmacalc.codegen.epilogue import c_format, epilogue_of, output_format
 from mmacalc.codegen.tensor_copies import box, multiple, swizzle_name
 from mmacalc.emulator.execution import sparsity
+from mmacalc.formats import FORMATS
 from mmacalc.model.block_scales import block_scales_of
 from oracles.emulated_kernel import RECORDED, ptx_of
 
@@ -66,7 +67,8 @@ class Product:
         """The plan that the sizes in memory follow from."""
         inst, orders, stages = self.inst, self.orders, self.options.get("stages")
         if self.hip:
-            known = ("cbsz", "blgp", "matrix_a_fmt", "matrix_b_fmt", "tile", "stages")
+            known = ("cbsz", "blgp", "matrix_a_fmt", "matrix_b_fmt", "matrix_a_scale_fmt", "matrix_b_scale_fmt", "neg",
+                     "tile", "stages")  # fmt: skip
             fields = {name: self.options[name] for name in known if name in self.options}
             return gemm.plan(inst, self.options.get("wave"), *orders, scales=self.scales, **fields)
         if inst.in_tensor_memory:
@@ -132,15 +134,25 @@ class Case:
 
     def _matrix(self, side, shape):
         form = self._form(side)
-        least = 0 if form.name.startswith("u") or form.kind == "either" else -2
+        if form.kind in ("signed", "unsigned") or not form.is_float:  # all of them, the most negative first
+            least, most = (
+                (0, 1 << form.bits) if form.name.startswith("u") else (-1 << form.bits - 1, 1 << form.bits - 1)
+            )
+            if not self.product.epilogue.words:
+                return self.rng.integers(least, most, shape).astype(float)
+        least = 0 if form.name.startswith("u") else -2
         if self.real and form.is_float:
             vendor = self.product.inst.architecture.family.vendor
             return decode(encode(self.rng.standard_normal(shape), form, vendor), form).astype(float)
         return self.rng.integers(least, 3, shape).astype(float)
 
     def _form(self, side):
-        plan = self.product.plan
-        return plan.operand(side).format if self.product.hip else self.product.inst.format(side)
+        product = self.product
+        found = product.plan.operand(side).format if product.hip else product.inst.format(side)
+        if found.kind != "either":
+            return found
+        signed = product.options.get("neg", 3) >> "AB".index(side) & 1
+        return FORMATS[f"{'ui'[signed]}{found.bits}"]
 
     def _sparse(self):
         from test_generate_formats import thinned
@@ -191,7 +203,9 @@ class Case:
         size = inst.block_size
         values = [2.0 ** self.rng.integers(-1, 2, (self.count, rows, -(-k // size))) for rows in (m, n)]
         vendor = inst.architecture.family.vendor
-        self.mx = [encode(each, inst.format("SA"), vendor).astype(np.uint8) for each in values]
+        plan = self.product.plan
+        forms = [plan.scale(side).format if self.product.hip else inst.format(f"S{side}") for side in "AB"]
+        self.mx = [encode(each, form, vendor).astype(np.uint8) for each, form in zip(values, forms)]
         a, b = (np.repeat(each, size, 2)[..., :k] for each in values)
         self.a, self.b = self.a * a, self.b * b.swapaxes(1, 2)
 
@@ -334,11 +348,12 @@ class Case:
         """How many elements of D are not the nearest to any number within what may err before rounding."""
         product, right = self.product, self.right()
         # gelu and silu err by 2 ulp each of 2^x and 1/x; RDNA3 rounds sums of products (see its arithmetic model).
-        error = 0.01 if product.target.startswith("gfx11") else 1e-5 * (product.epilogue.activation in ("gelu", "silu"))
+        rounds = product.target.startswith("gfx11") and product.inst.format("D").is_float
+        error = 0.01 if rounds else 1e-5 * (product.epilogue.activation in ("gelu", "silu"))
         limits = []
         for sign in (-1, 1):
             near = right + sign * error * np.maximum(abs(right), 1e-3)
-            near = near + sign * 0.5 * product.target.startswith("gfx11")
+            near = near + sign * 0.5 * rounds
             if product.form.bits == 8:
                 near = np.clip(near, -largest(product.form.name), largest(product.form.name))
             limits.append(decode(encode(near, product.form), product.form))

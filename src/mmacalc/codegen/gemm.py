@@ -220,8 +220,8 @@ def plan(
     _check(inst, size, fields)
     formats = inst.format("A", fields), inst.format("B", fields)
     swapped = inst.m == inst.n and (formats[0] == formats[1] or bool(inst.choices))
-    if swapped and inst.choices:
-        fields = _exchanged(inst, fields)
+    if swapped:
+        fields = _exchanged(fields)
     kpack = kpack_of(inst, size, fields)
     bits = max(form.bits for form in formats)
     least = inst.k * kpack
@@ -273,17 +273,25 @@ def _waves(inst: Instruction, wave: int, tile: tuple[int, int, int], sums: int) 
 
 def _check(inst: Instruction, wave: int, fields: Mapping[str, int]) -> None:
     if not inst.architecture.builtins or inst.sparse or inst.blocks > 1:
-        raise Error(f"a GEMM is generated around a dense AMD instruction of one block; not {inst.name}")
+        why = "A is 2:4" if inst.sparse else f"it has {inst.blocks} blocks" if inst.blocks > 1 else "it has no builtin"
+        raise Error(
+            f"a GEMM is generated around a dense AMD instruction of one block; not {inst.name}, {why}: use a dense "
+            "sibling of one block, or leave out gemm for a kernel of one wave"
+        )
+    carried = {*inst.choices, *["neg"] * (inst.format("A").kind == "either")}
+    if others := [name for name, value in fields.items() if value and name not in carried]:
+        takes = f"; those of {inst.name} are {', '.join(sorted(carried))}" if carried else ""
+        raise Error(f"a GEMM takes formats and signs of A and B as modifiers{takes}: leave out {', '.join(others)}")
     if inst.scaled and inst.block_size != SCALED_K:
         raise Error(
             f"a GEMM is generated with a scale for each {SCALED_K} k; {inst.name} has one for each {inst.block_size}"
         )
     for name in "AB":
         form = inst.format(name, fields)
-        if form.bits not in (4, 8, 16, 32, 64) or (form.bits == 4 and not form.is_float):
+        if form.bits not in (4, 8, 16, 32, 64):
             raise Error(
-                f"a GEMM is generated for elements of 4-bit floats or whole bytes; {name} of {inst.name} has "
-                f"{form.bits} bits ({form.name})"
+                f"a GEMM is generated for elements of 4 bits or whole bytes; {name} of {inst.name} has "
+                f"{form.bits} bits ({form.name}): use {'fp4 or fp8' if form.is_float else 'an instruction of 8 bits'}"
             )
     if inst.format("C") != inst.format("D"):
         raise Error(
@@ -292,11 +300,14 @@ def _check(inst: Instruction, wave: int, fields: Mapping[str, int]) -> None:
         )
 
 
-def _exchanged(inst: Instruction, fields: Mapping[str, int]) -> dict[str, int]:
+def _exchanged(fields: Mapping[str, int]) -> dict[str, int]:
     """The modifiers when A and B change places."""
-    pairs = {"cbsz": "blgp", "matrix_a_fmt": "matrix_b_fmt"}
+    pairs = {"cbsz": "blgp", "matrix_a_fmt": "matrix_b_fmt", "matrix_a_scale_fmt": "matrix_b_scale_fmt"}
     pairs |= {second: first for first, second in pairs.items()}
-    return {pairs.get(name, name): value for name, value in fields.items()}
+    found = {pairs.get(name, name): value for name, value in fields.items()}
+    if "neg" in found:  # whether integers are signed: bit 0 of A, bit 1 of B
+        found["neg"] = (found["neg"] & 1) << 1 | found["neg"] >> 1
+    return found
 
 
 def kpack_of(inst: Instruction, wave: int, fields: Mapping[str, int] | None = None) -> int:

@@ -30,7 +30,7 @@ from .gemm_slices import (
     tile_places,
     tile_plan,
 )
-from .hip import ARGUMENTS, FIELDS, HEADER, reached
+from .hip import ARGUMENTS, FIELDS, HEADER, reached, signs
 from .source import indented, memory_type
 from .staging import WORDS
 
@@ -106,9 +106,7 @@ def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield f"// {found.name}_any for all others{even}."
     yield from notes(found)
     yield from compiler_note(inst)
-    if found.instruction.scaled:
-        yield f"// Scales are E8M0 codes: SA (M x K / {SCALED_K}) of A's rows, SB (N x K / {SCALED_K}) of B's columns,"
-        yield f"// those of one row or column side by side. K is a multiple of {found.scales_k} for both kernels."
+    yield from _scale_notes(found)
     yield f"// Rows of matrices are shorter than 2 GiB / {max(found.block_m, found.block_n)}."
     if found.swapped:
         yield "// The instruction computes the transposed product, B' A': so a lane's elements of D are neighbours."
@@ -143,6 +141,15 @@ def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield f"enum {{ OUTSIDE = 0x{0x7FFFFFF0:x} }};  // an offset beyond every buffer"
     yield f"enum {{ FLAGS = {_flags(found):#x} }};  // of a buffer without a format whose size is in bytes"
     yield ""
+
+
+def _scale_notes(found: Plan) -> Iterator[str]:
+    """What the head of the source says of scales."""
+    if found.instruction.scaled:
+        forms = [found.scale(side).format.name for side in "AB"]
+        codes = f"{forms[0].upper()} codes" if forms[0] == forms[1] else f"codes of {' and '.join(forms)}"
+        yield f"// Scales are {codes}: SA (M x K / {SCALED_K}) of A's rows, SB (N x K / {SCALED_K}) of B's columns,"
+        yield f"// those of one row or column side by side. K is a multiple of {found.scales_k} for both kernels."
 
 
 def compiler_note(inst: Instruction) -> Iterator[str]:
@@ -527,7 +534,8 @@ def _multiplying(found: Plan, builtin: Intrinsic) -> Iterator[str]:
 def _call(found: Plan, builtin: Intrinsic) -> str:
     part = "part" if found.kpack > 1 else "0"
     values = {_argument(found, "A"): f"a[i].part[{part}]", _argument(found, "B"): f"b[j].part[{part}]"}
-    given = {**ARGUMENTS, **values, "c": "sum[i][j]", "a_scale": "0", "b_scale": "0"}
+    given = {**ARGUMENTS, **signs(found.instruction, found.fields), **values, "c": "sum[i][j]"}
+    given |= {"a_scale": "0", "b_scale": "0"}
     if found.instruction.scaled:
         given[f"{_argument(found, 'A')}_scale"] = "a_scale[step][i]"
         given[f"{_argument(found, 'B')}_scale"] = "b_scale[step][j]"

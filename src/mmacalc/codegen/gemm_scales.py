@@ -107,9 +107,11 @@ def checked_depth(found: AnyPlan, stage: int) -> None:
         stage: the k of one.
     """
     if found.scales and found.scales.depth % stage:
+        rows, columns, depth = found.scales
+        up = -(-depth // stage) * stage
         raise Error(
             f"a stage of {found.instruction.name} has {stage} k, and block_scales are for a multiple of it; got "
-            f"{found.scales.depth}"
+            f"{depth}: use {rows}x{up},{columns}x{up}, or an instruction with scales of its own (MX: of 32 k)"
         )
 
 

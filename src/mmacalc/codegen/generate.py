@@ -147,7 +147,8 @@ def generate(
             and a scale of A's type for each 128 k and column.
         lds: A and B go through LDS (NVIDIA: shared memory, from where ldmatrix loads them; wgmma always reads B there),
             in a layout without bank conflicts.
-        wave, modifiers: as for `Instruction.operand`; formats of f8f6f4, for example.
+        wave, modifiers: as for `Instruction.operand`; formats of f8f6f4, for example. A GEMM takes formats, and neg of
+            iu8 and iu4: whether A (bit 0) and B (bit 1) are signed, as they are if it is left out.
 
     Raises:
         Error: an option out of range, an instruction that cannot be reached, elements that no load can reach.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .fragments import Fragment
     from .source import Request
 
-__all__ = ["HEADER", "PREFIX", "SYNCHRONIZE", "kernel", "reached", "source", "values"]
+__all__ = ["HEADER", "PREFIX", "SYNCHRONIZE", "kernel", "reached", "signs", "source", "values"]
 
 # The most wait states after an SWMMAC of gfx1250 (LLVM 22.1.8, checkWMMACoexecutionHazards).
 WAITS = 8
@@ -171,13 +171,28 @@ def _loads(request: Request, operands: Mapping[str, Fragment], builtin: Intrinsi
         yield ""
 
 
-# What the arguments of a builtin are, by name; all others are fields.
+# What the arguments of a builtin are, by name; signs are of `signs`, all others are fields.
 ARGUMENTS = {
-    "a": "a.value", "b": "b.value", "c": "c.value", "index": "index[lane]", "a_signed": "1", "b_signed": "1",
-    "a_scale": "scale_a[lane]", "b_scale": "scale_b[lane]",
+    "a": "a.value", "b": "b.value", "c": "c.value", "index": "index[lane]", "a_scale": "scale_a[lane]",
+    "b_scale": "scale_b[lane]",
 }  # fmt: skip
+SIGNED = 3
 FIELDS = {"a_fmt": "matrix_a_fmt", "b_fmt": "matrix_b_fmt", "a_scale_fmt": "matrix_a_scale_fmt",
           "b_scale_fmt": "matrix_b_scale_fmt"}  # fmt: skip
+
+
+def signs(inst: Instruction, fields: Mapping[str, int]) -> dict[str, str]:
+    """Whether A and B are signed, as a builtin of integers of either sign takes it: bits 0 and 1 of NEG, signed if
+    nothing is said.
+
+    >>> import mmacalc
+    >>> signs(mmacalc.instruction("gfx1100", "v_wmma_i32_16x16x16_iu8"), {"neg": 1})
+    {'a_signed': '1', 'b_signed': '0'}
+    """
+    if inst.format("A").kind != "either":
+        return {}
+    value = fields.get("neg", SIGNED)
+    return {f"{side}_signed": str(value >> bit & 1) for bit, side in enumerate("ab")}
 
 
 def _call(request: Request, operands: Mapping[str, Fragment], call: Call) -> Iterator[str]:
@@ -186,7 +201,8 @@ def _call(request: Request, operands: Mapping[str, Fragment], call: Call) -> Ite
     if call.truncated:
         yield from _assembly(request)
         return
-    given = ARGUMENTS if request.instruction.scaled else {**ARGUMENTS, "a_scale": "0", "b_scale": "0"}
+    given = {**ARGUMENTS, **signs(request.instruction, {})}
+    given |= {} if request.instruction.scaled else {"a_scale": "0", "b_scale": "0"}
     arguments = []
     for name in builtin.arg_names:
         field = FIELDS.get(name, name)
@@ -202,7 +218,8 @@ def _assembly(request: Request) -> Iterator[str]:
     yield "d.value = c.value;"
     nops = "\\n\\tv_nop" * WAITS
     operands = '"v"(a.value), "v"(b.value), "v"(index[lane])'
-    signed = " neg_lo:[1,1,0]" if request.instruction.format("A").kind == "either" else ""  # as the builtins' arguments
+    either = signs(request.instruction, {})
+    signed = f" neg_lo:[{','.join(either.values())},0]" if either else ""
     name = mark("name", request.instruction.name)
     yield f'asm("{name} %0, %1, %2, %3{signed}{nops}" : "+v"(d.value) : {operands});'
     yield ""

@@ -1,0 +1,58 @@
+"""Options of generated GEMMs together, on the emulator: formats, orders, edges, epilogues, parts, batches, groups."""
+
+import re
+
+import pytest
+
+import mmacalc
+from generated_products import Product
+from mmacalc import Error
+from samples import sampled
+
+MMA, WGMMA, TCGEN05 = "mma.sync.aligned", "wgmma.mma_async.sync.aligned", "tcgen05.mma.cta_group::"
+ALL = "alpha,beta,scale=row,scale=column"
+CASES = [
+    ("gfx1100", "v_wmma_i32_16x16x16_iu8", ("row", "row"), (40, 24, 70), {"neg": 1}),
+    ("gfx950", "v_mfma_f32_16x16x128_f8f6f4", ("row", "col"), (37, 50, 264),
+     {"cbsz": "bf8", "blgp": "fp4", "batch": 2, "split_k": 3, "epilogue": f"{ALL},bias=column,gelu,to=bf16"}),
+    ("sm_89", f"{MMA}.m16n8k32.row.col.f32.e4m3.e5m2.f32", ("col", "row"), (48, 40, 200),
+     {"batch": 2, "split_k": 3, "epilogue": f"{ALL},bias=row,to=fp8"}),
+    ("gfx1250", "v_wmma_scale_f32_16x16x128_f8f6f4", ("row", "col"), (24, 40, 256),
+     {"matrix_a_scale_fmt": 1, "matrix_b_fmt": "fp4", "epilogue": "beta,silu,to=f16"}),
+    ("sm_100a", f"{TCGEN05}2.kind::f8f6f4", ("row", "row"), (300, 70, 144),
+     {"m": 256, "n": 64, "b": "e2m1", "batch": 2, "split_k": 2, "epilogue": f"{ALL},bias=column,relu,to=f16"}),
+    ("gfx1100", "v_wmma_i32_16x16x16_iu4", ("row", "col"), (48, 32, 96), {"neg": 2, "split_k": 2}),
+    ("sm_90a", f"{WGMMA}.m64n48k16.f32.bf16.bf16", ("col", "row"), (150, 56, 136),
+     {"batch": 2, "split_k": 3, "epilogue": f"{ALL},bias=row,silu,to=bf16"}),
+    ("gfx1201", "v_wmma_i32_16x16x32_iu4", ("row", "col"), (140, 24, 160), {"epilogue": "scale=row,to=f16"}),
+    ("gfx942", "v_mfma_f32_16x16x8_xf32", ("col", "row"), (33, 50, 75), {"batch": 3, "epilogue": f"{ALL},to=fp8"}),
+    ("sm_90a", f"{WGMMA}.m64n32k32.s32.s8.s8", ("row", "row"), (70, 40, 260),
+     {"split_k": 3, "epilogue": "scale=column"}),
+    ("sm_80", f"{MMA}.m16n8k8.row.col.f32.tf32.tf32.f32", ("col", "row"), (40, 21, 70), {"split_k": 2, "batch": 2}),
+    ("sm_100a", f"{TCGEN05}1.kind::mxf8f6f4.block_scale.block32", ("row", "col"), (140, 130, 256),
+     {"n": 128, "a": "e2m3", "epilogue": "alpha,beta,bias=column,gelu,to=bf16"}),
+    ("sm_120a", f"{MMA}.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+     ("row", "col"), (40, 24, 192), {"epilogue": "beta,bias=row,relu,to=f16"}),
+    ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32", ("row", "col"), (40, 24, 128),
+     {"epilogue": f"{ALL},bias=column,to=bf16"}),
+]  # fmt: skip
+
+
+@sampled(("target", "name", "orders", "sizes", "options"), CASES, 4)
+def test_options_of_a_gemm_are_right_together(target, name, orders, sizes, options, tmp_path):
+    case = Product(target, name, orders, sizes, tmp_path, **options).run()
+    assert case.findings == []
+    assert case.wrong() == 0
+
+
+@pytest.mark.parametrize(("target", "name", "given", "says"), [
+    ("gfx1100", "v_wmma_f32_16x16x16_f16", {"neg": 1, "gemm": "9x9x9"}, "signs of A and B as modifiers: leave out neg"),
+    ("gfx950", "v_mfma_scale_f32_32x32x64_f8f6f4", {"opsel": 1, "gemm": "9x9x9"}, "are blgp, cbsz: leave out opsel"),
+    ("gfx942", "v_mfma_f64_16x16x4_f64", {"blgp": 1, "gemm": "9x9x9"}, "formats and signs of A and B as modifiers"),
+    ("gfx1100", "v_wmma_f16_16x16x16_f16", {"opsel": 4, "gemm": "9x9x9"}, "leave out opsel"),
+    ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", {"cbsz": "fp6", "gemm": "9x9x9"}, "has 6 bits (e2m3): use fp4 or fp8"),
+    ("gfx942", "v_smfmac_f32_16x16x32_f16", {"gemm": "9x9x9"}, "A is 2:4: use a dense sibling of one block"),
+])  # fmt: skip
+def test_a_modifier_that_a_gemm_does_not_carry_out_is_refused(target, name, given, says):
+    with pytest.raises(Error, match=re.escape(says)):
+        mmacalc.generate(mmacalc.instruction(target, name), **given)
