@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Spans = tuple[RegisterRange, ...]
 
-__all__ = ["early_scalar_reads", "missing_scalar_waits"]
+__all__ = ["early_scalar_reads", "has_scalar_hazards", "missing_scalar_waits"]
 
 _VCC = NAMED_REGISTERS["vcc"].first
 _UNTRACKED = NAMED_REGISTERS["vcc"].last + 1
@@ -81,13 +81,18 @@ def _earliest(one: dict[int, int], other: dict[int, int]) -> dict[int, int]:
     return {**one, **{key: min(at, one.get(key, at)) for key, at in other.items()}}
 
 
-def _applies(target: str) -> bool:
+def has_scalar_hazards(target: str) -> bool:
+    """Whether a target has one of the two hazards.
+
+    >>> has_scalar_hazards("gfx1201"), has_scalar_hazards("gfx1250")
+    (True, False)
+    """
     return target.startswith(("gfx120", "gfx110", "gfx115"))
 
 
 def missing_scalar_waits(texts: Sequence[str], blocks: Sequence[Block], target: str) -> list[MemoryWait]:
     """As `early_scalar_reads`, of instructions as the disassembler prints them."""
-    return list(early_scalar_reads(read_listing("\n".join(texts)), blocks, target)) if _applies(target) else []
+    return list(early_scalar_reads(read_listing("\n".join(texts)), blocks, target))
 
 
 def early_scalar_reads(listing: Listing, blocks: Sequence[Block], target: str) -> Iterator[MemoryWait]:
@@ -97,7 +102,7 @@ def early_scalar_reads(listing: Listing, blocks: Sequence[Block], target: str) -
     Args:
         listing, blocks: from `mmacalc.asm.reader` and `pending`. target: the compiler target, such as "gfx1201".
     """
-    if not _applies(target):
+    if not has_scalar_hazards(target):
         return
     paths = _Paths(listing, blocks, target)
     for block, entering in zip(blocks, paths.entering()):

@@ -14,7 +14,7 @@ from ...base.records import Cache
 from ...hazards.lint import missing_states
 from ...hazards.memory_waits import TooManyPaths, missing_result_waits
 from ...hazards.pending import decoded_blocks
-from ...hazards.scalar_results import missing_scalar_waits
+from ...hazards.scalar_results import has_scalar_hazards, missing_scalar_waits
 from ..device.shared import Labels
 from .arithmetic import arithmetic, dot, dual, lower_lanes, mixed, packed_arithmetic
 from .control import ENDS_BLOCK, NOTHING, control_step, counts_waited
@@ -521,6 +521,8 @@ class Program:
         """Where the instructions of a kernel read an SGPR before s_wait_alu or s_waitcnt_depctr waits for it."""
 
         def make() -> list[MemoryWait]:
+            if not has_scalar_hazards(kernel.target):
+                return []
             listed = list(self.of_kernel(kernel))
             return missing_scalar_waits([self.text(one) for one in listed], decoded_blocks(listed), kernel.target)
 
