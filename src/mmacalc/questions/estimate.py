@@ -45,13 +45,10 @@ def text(estimate: Estimate) -> str:
     ]
     if estimate.peak is not None:
         lines.append(f"peak: {estimate.peak} operations per {record.unit} and cycle{_rate(estimate)}")
-    rows = [_row(candidate) for candidate in estimate.candidates]
+    columns = [column for column in zip(COLUMNS, *map(_row, estimate.candidates)) if {*column[1:]} != {"?"}]
+    names, *rows = zip(*columns)
     return (
-        "\n".join(lines)
-        + "\n"
-        + tables.write(COLUMNS, rows)
-        + LEGEND
-        + "".join(f"{note}\n" for note in _notes(estimate))
+        "\n".join(lines) + "\n" + tables.write(names, rows) + LEGEND + "".join(f"{note}\n" for note in _notes(estimate))
     )
 
 
@@ -108,7 +105,10 @@ def _notes(estimate: Estimate) -> Iterator[str]:
         yield ".ws, and where the 128 bytes that shared memory delivers in a clock are enough for A and B."
     if any(c.cycles is None for c in estimate.candidates):
         through = f"; those it publishes for {record.title} are of {record.fma_through}" if record.fma_through else ""
-        yield f"?: NVIDIA publishes no rate for this instruction and these formats{through}."
+        if any(c.cycles for c in estimate.candidates):
+            yield f"?: NVIDIA publishes no rate for this instruction and these formats{through}."
+        else:
+            yield f"No cycles and times: NVIDIA publishes no rate for these instructions and formats{through}."
     yield from _emulated(estimate)
 
 
