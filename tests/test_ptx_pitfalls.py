@@ -6,13 +6,16 @@ tests/data/ptx/pitfalls.cu and blackwell.cu have the kernels; their PTX is by nv
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import numpy as np
+import pytest
 
+import mmacalc
 import recorded
 from mmacalc.kernels.ptx.kernel import PtxKernel
-from ptx_findings import Case, compiled, is_named, is_right, product, rows, swizzled
+from ptx_findings import Case, compiled, is_named, is_right, launched, product, rows, swizzled
 from samples import sampled
 
 FILES = ("pitfalls_sm_90a", "blackwell_sm_100a")
@@ -197,3 +200,11 @@ def test_a_right_kernel_is_right_and_has_no_finding_in_any_order(name: str) -> N
 @sampled("name", list(WRONG), 20, whole=30)
 def test_a_mistake_is_named_by_its_kind_at_its_line(name: str) -> None:
     is_named(kernels()[name], case(name), WRONG[name])
+
+
+def test_a_descriptor_of_tcgen05_that_reaches_beyond_shared_memory_stops_the_launch() -> None:
+    text = recorded.text("ptx/blackwell_sm_100a.ptx.gz")
+    wide = re.sub(r"\b46117566620495380\d\d\b", lambda found: str(int(found[0]) | 0x3000 << 32), text)
+    assert wide != text
+    with pytest.raises(mmacalc.Error, match=r"tcgen05\.mma.*is outside shared memory, which has \d+ bytes"):
+        launched(compiled(wide)["gemm<0>"], CASES["gemm"])

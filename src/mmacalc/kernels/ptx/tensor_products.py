@@ -162,6 +162,7 @@ def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
             own = int(machine.cta_of[thread])
             code = int(given[number])
             offsets = matrix_offsets(code, rows, columns, 32, False, _mode(step, code))
+            _inside(machine, step, thread, offsets, 4)
             first, base = int(at[number]) >> 16 & 0xFFFF, int(at[number]) & 0xFFFF
             for cta in (own & ~1, own | 1) if pair else (own,):
                 places = cta * machine.shared_size + offsets
@@ -378,6 +379,7 @@ def _product(  # noqa: C901, PLR0913, PLR0915
             continue
         bits = _shared_bits(kind, shaped, name)
         offsets = matrix_offsets(code, rows // halves, k, bits, bool(turned), _mode(step, code))
+        _inside(machine, step, thread, offsets, max(1, bits // 8))
         found = np.concatenate([cta * machine.shared_size + offsets for cta in ctas])
         matrices[name] = found
         alone = matrix_granules(code, rows // halves, k, bits, bool(turned), _mode(step, code), machine.granule)
@@ -439,6 +441,14 @@ def _product(  # noqa: C901, PLR0913, PLR0915
     written = [(cta, quarters, columns) for cta in ctas]
     queue.append(_Operation(machine, step, thread, carry_out, written, reads, tuple(sources)))
     machine.launch.count_matrix(step, 1)
+
+
+def _inside(machine: Machine, step: Step, thread: int, offsets: Array, size: int) -> None:
+    """Stop where the elements of a matrix lie beyond the CTA's shared memory."""
+    last = int(offsets.max())
+    if last + size > machine.shared_size:
+        what = f"shared memory, which has {machine.shared_size} bytes: so far its descriptor reaches"
+        machine.outside(step, machine.threads(np.array([thread])), np.array([last]), np.array([True]), what)
 
 
 def _scaled(step: Step, codes: Array, type_: str, scale: int) -> Array:
