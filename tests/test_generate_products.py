@@ -35,6 +35,9 @@ CASES = [
      ("row", "col"), (40, 24, 192), {"epilogue": "beta,bias=row,relu,to=f16"}),
     ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32", ("row", "col"), (40, 24, 128),
      {"epilogue": f"{ALL},bias=column,to=bf16"}),
+    ("gfx942", "v_mfma_i32_16x16x32_i8", ("row", "col"), (40, 24, 300), {"split_k": 2, "block_scales": "1x128,1x128"}),
+    ("sm_100a", f"{TCGEN05}1.kind::i8", ("row", "col"), (14, 38, 300),
+     {"m": 64, "n": 64, "split_k": 2, "batch": 2, "block_scales": "1x128,64x128", "epilogue": "relu"}),
 ]  # fmt: skip
 
 

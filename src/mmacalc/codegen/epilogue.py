@@ -66,7 +66,7 @@ class Epilogue(TupleRecord):
     @property
     def of_parts(self) -> Epilogue:
         """That of parts of K, whose sums are stored as they are."""
-        return NO_EPILOGUE._replace(sums=self.sums, to=self.sums)
+        return NO_EPILOGUE._replace(sums=self.sums)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -254,7 +254,7 @@ def sums_format(inst: Instruction, epilogue: Epilogue) -> Format:
 def output_format(inst: Instruction, epilogue: Epilogue) -> Format:
     """The format of D in memory."""
     if not epilogue.to:
-        return inst.format("D")
+        return sums_format(inst, epilogue)
     small = SMALL.get(epilogue.to, epilogue.to)
     return FORMATS[inst.architecture.format_names.get(epilogue.to, small)]
 
@@ -285,7 +285,7 @@ def parameters(inst: Instruction, epilogue: Epilogue) -> Parameters:
 
 def finishing(inst: Instruction, epilogue: Epilogue) -> Iterator[str]:
     """The function that makes an element of D from a sum, and the comment that says what it computes."""
-    if epilogue == NO_EPILOGUE:
+    if not epilogue.words:
         return
     language = inst.architecture.family.language
     dialect, form = DIALECTS[language], output_format(inst, epilogue)
