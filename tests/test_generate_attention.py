@@ -78,7 +78,8 @@ def tried(made, *sizes, **options):
 def test_attention_is_right_for_lengths_that_are_no_multiples_of_the_tile(target, name, head, wave, tmp_path):
     made = Attention(target, name, head, True, tmp_path, wave)
     report = tried(made, 1, 2, 2, 37, 81, rows_first=True)
-    assert wave == 64 or conflicts(report) == 0
+    # As the plan says, no swizzle frees V's loads of 16x16x32, and P of wave64 on RDNA goes through LDS.
+    assert wave == 64 or ("_16x16x32_" in name and target == "gfx950") or conflicts(report) == 0
     assert spills(made.path) == [0], "registers are spilled to scratch memory"
 
 
