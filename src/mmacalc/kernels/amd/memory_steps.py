@@ -233,7 +233,7 @@ def _buffer_access(
     if instruction.destinations:
         _return_zeros(group, instruction, access, where)
     for number, (lanes, one) in enumerate(_parts(group, where, access)):
-        part = data if len(within) == 1 else data._replace(index=data[1] + number, count=1, bits=32)
+        part = data if one.size == access.size else data._replace(index=data[1] + number, count=1, bits=32)
         global_access(group, lanes, instruction, one, part)
 
 
@@ -252,6 +252,8 @@ def _return_zeros(
 def _parts(group: Group, where: tuple[Array, list[Array]], access: Access) -> Iterator[tuple[ActiveLanes, Access]]:
     """The access of each word, or of the whole, by the lanes that are within the resource there: EXEC meanwhile."""
     (addresses, within), before = where, group.mask
+    if all(np.array_equal(one & group.active, within[0] & group.active) for one in within[1:]):
+        within = within[:1]  # each lane has all of its words within, or none: one access
     one = access if len(within) == 1 else access._replace(size=4)
     for number, inside in enumerate(within):
         group.mask = group.active & inside
