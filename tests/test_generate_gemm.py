@@ -3,6 +3,7 @@
 import itertools
 import random
 
+import numpy as np
 import pytest
 
 import mmacalc
@@ -28,6 +29,7 @@ CASES = [
     ("gfx1201", "v_wmma_i32_16x16x16_iu8", None, {"tile": "64x64x64"}),
     ("gfx1250", "v_wmma_f32_16x16x32_bf16", None, {}),
     ("gfx1250", "v_wmma_f32_16x16x64_fp8_fp8", None, {"stages": 1}),
+    ("gfx1250", "v_wmma_f32_16x16x128_fp8_fp8", None, {}),
 ]
 FORMATS = [
     ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", {"cbsz": "fp8", "blgp": "fp4"}),
@@ -114,11 +116,31 @@ def test_no_order_of_16_bit_matrices_has_a_bank_conflict_that_memory_knows_of(ta
     for side, turn in ((found.a, found.a_turn), (found.b, found.b_turn)):
         operand = found.operand(side.name)
         reads = [(piece.table, piece.width) for piece in gemm.pieces(operand, side, found.kpack)]
-        assert gemm.cycles_lost(operand, side.tile, reads, side.swizzle, "read") == 0
-        assert (
-            turn is None
-            or gemm.cycles_lost(operand, side.tile, gemm.writes(operand, side, turn), side.swizzle, "write") == 0
-        )
+        assert gemm.cycles_lost(operand, side.tile, reads, "read") == 0
+        assert turn is None or gemm.cycles_lost(operand, side.tile, gemm.writes(operand, side, turn), "write") == 0
+
+
+def test_loads_to_lds_move_each_line_once_also_at_an_edge(tmp_path):
+    made = Gemm("gfx950", "v_mfma_f32_32x32x16_f16", ("row", "col"), tmp_path)
+    assert made.plan.direct
+    a, b, d = np.zeros((100, 136), np.float16), np.zeros((128, 136), np.float16), np.zeros((100, 128), np.float32)
+    sizes = 100, 128, 136
+    found = mmacalc.profile(made.kernels[made.plan.name], 1, made.plan.threads, a, b, d, *sizes, 136, 136, 128)
+    loads = [one for one in found.instructions if one.text.endswith(" lds") and one.executed]
+    assert found.findings == ()
+    assert len(loads) >= 8
+    # Rows of 272 bytes begin anywhere in a line: one row is in two lines at most.
+    assert all(one.moved <= 2 * 8 * one.executed for one in loads)
+
+
+@pytest.mark.parametrize(("target", "name"), [
+    ("gfx90a", "v_mfma_i32_32x32x8i8"), ("gfx942", "v_mfma_f32_32x32x8_f16"), ("gfx1201", "v_wmma_f32_16x16x16_f16"),
+    ("gfx1100", "v_wmma_i32_16x16x16_iu8"),
+])  # fmt: skip
+def test_what_registers_transpose_is_loaded_in_pieces_of_half_a_line_or_more(target, name):
+    found = gemm.plan(mmacalc.instruction(target, name), None, "col", "row")
+    for turn in (found.a_turn, found.b_turn):
+        assert turn.lanes * turn.width >= 64
 
 
 def test_the_check_of_a_gemm_finds_the_instruction_alone():

@@ -21,7 +21,7 @@ from ..base.errors import Error
 from ..base.records import TupleRecord
 from ..chaining import chain
 from .fragments import fragment
-from .gemm import VECTOR, best_swizzle, cycles_lost, held_k, kpack_of, pieces, transposing, turns_of, writes
+from .gemm import VECTOR, best_swizzle, held_k, kpack_of, pieces, transposing, turns_of
 from .source import extents, kernel_name, memory_type
 from .staging import Side
 
@@ -29,7 +29,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..memory_access.swizzles import Swizzle
     from ..model import Instruction
     from .gemm import Piece, Turn
 
@@ -305,15 +304,8 @@ def _without_conflicts(found: AttentionPlan) -> AttentionPlan:
     reads = [(piece.table, piece.width) for piece in found.k_pieces()]
     k, _ = best_swizzle(operand, found.k, reads, [None])
     reads = [(piece.table, piece.width) for piece in pieces(operand, found.v, found.kpack)]
-    ways: list[tuple[int, int, Swizzle, Turn | None]] = []
-    for turn in turns_of(found.v, found.threads):  # those whose lanes take longer pieces of a row come first
-        swizzle, _ = best_swizzle(operand, found.v, reads, [turn])
-        lost = cycles_lost(operand, found.v.tile, reads, swizzle, "read")
-        if turn:
-            lost += cycles_lost(operand, found.v.tile, writes(operand, found.v, turn), swizzle, "write")
-        ways.append((lost, len(ways), swizzle, turn))
-    _, _, v, turn = min(ways, key=lambda way: way[:2])
-    return found._replace(k=found.k._replace(swizzle=k), v=found.v._replace(swizzle=v), v_turn=turn)
+    v, turn = best_swizzle(operand, found.v, reads, turns_of(found.v, found.threads))
+    return found._replace(k=k, v=v, v_turn=turn)
 
 
 def _handover(inst: Instruction, wave: int, kpack: int) -> tuple[str, tuple[int, ...]]:

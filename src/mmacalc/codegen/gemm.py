@@ -17,7 +17,7 @@ from functools import lru_cache
 from ..base.errors import Error
 from ..base.records import TupleRecord
 from ..memory_access.banks import lost_cycles, rule
-from ..memory_access.swizzles import Swizzle
+from ..memory_access.swizzles import MODES, Swizzle
 from ..memory_access.transpose_loads import loads_for
 from .epilogue import NO_EPILOGUE, output_format
 from .fragments import fragment, linear_sum, runs, total
@@ -49,10 +49,14 @@ SCALED_K = 32  # k that share a scale
 TILE = 128  # rows and columns of D that a workgroup computes, unless a tile is asked for
 WAVES = (2, 2)  # along M and along N
 WORKGROUPS = 4  # that should fit into LDS at once, one wave each on every SIMD
+TO_LDS = ("gfx950",)  # buffer_load_dwordx4 ... lds
+VECTOR_BITS = 4  # of an address, within 16 bytes
+LINE = 128  # bytes of memory that the first cache moves at once
 DEPTH_BYTES = 64  # of a row in LDS, at least; twice as many on gfx950, whose products take half the time
 MOST_WAVES = 8
 REGISTERS = {"gfx9": 512}  # of a wave, those for accumulation included
 FEWEST_REGISTERS = 256
+OTHER_REGISTERS, TURNING_REGISTERS = 16, 12  # for addresses; and for those of a matrix that registers transpose
 
 
 class Piece(TupleRecord):
@@ -134,6 +138,11 @@ class Plan(TupleRecord):
     def threads(self) -> int:
         """The work-items of a workgroup."""
         return self.waves_m * self.waves_n * self.wave
+
+    @property
+    def direct(self) -> bool:
+        """Whether aligned matrices come to LDS without registers, while the stage before is multiplied."""
+        return _loads_to_lds(self.instruction, self.a_turn, self.b_turn) and self.buffers > 1
 
     @property
     def name(self) -> str:
@@ -229,7 +238,8 @@ def plan(
     default = (TILE, TILE, least * max(1, row_bytes * 8 // (least * bits)))
     m, n, k = extents(default if tile is None else tile, 3, "tile is MxNxK, such as 128x128x32")
     wanted = m, n, k
-    waves = _waves(inst, size, wanted, 2 if scales else 1)
+    orders = (order_a == "row", order_b == "col")
+    waves = _waves(inst, size, fields, wanted, 2 if scales else 1, kpack, orders)
     unit = waves[0] * inst.m, waves[1] * inst.n, least
     if any(value % each or value < each for value, each in zip(wanted, unit)):
         raise Error(
@@ -237,7 +247,6 @@ def plan(
             f"{'x'.join(map(str, wanted))}"
         )
     m, n, depth = wanted
-    orders = (order_a == "row", order_b == "col")
     (a, a_turn), (b, b_turn) = (
         _side(
             _operand(inst, size, fields, swapped, name), name, extent, depth, along_k, kpack, waves[0] * waves[1] * size
@@ -245,27 +254,42 @@ def plan(
         for name, extent, along_k in zip("AB", (m, n), orders)
     )
     used = a.tile.bytes + b.tile.bytes
-    buffers = _buffers(inst, used, stages)
+    buffers = _buffers(inst, used, stages, 1 if _loads_to_lds(inst, a_turn, b_turn) else WORKGROUPS)
     tiles = m // unit[0], n // unit[1]
     found = Plan(inst, size, fields, swapped, *waves, *tiles, kpack, depth // least, buffers, a, b, a_turn, b_turn)
     return checked_scales(found, scales)
 
 
-def _waves(inst: Instruction, wave: int, tile: tuple[int, int, int], sums: int) -> tuple[int, int]:
-    """The waves of a workgroup: two by two, or twice as many where their sums would take most registers.
+def _waves(
+    inst: Instruction,
+    wave: int,
+    fields: Mapping[str, int],
+    tile: tuple[int, int, int],
+    sums: int,
+    kpack: int,
+    along_k: tuple[bool, bool],
+) -> tuple[int, int]:
+    """The waves of a workgroup: two by two, or twice as many where their registers would not do.
 
     On RDNA3, where both halves of a wave hold all of A and B, twice as many from the start.
 
     Args:
-        sums: for each element of D.
+        sums: for each element of D. along_k: whether A and B have k contiguous in memory.
     """
-    m, n, _ = tile
+    m, n, k = tile
     target = inst.architecture.targets[0]
     waves_m, waves_n = (4, 2) if target.startswith("gfx11") and m % (4 * inst.m) == 0 else WAVES
     have = next((count for name, count in REGISTERS.items() if target.startswith(name)), FEWEST_REGISTERS)
+    a, b = (inst.operand(name, wave, **fields) for name in "AB")
+    turning = TURNING_REGISTERS * sum(
+        not along and not transposing(operand, kpack) for along, operand in zip(along_k, (a, b))
+    )
     while waves_m * waves_n < MOST_WAVES:
-        tiles = max(1, m // (waves_m * inst.m)) * max(1, n // (waves_n * inst.n))
-        if tiles * inst.operand("D", wave).registers * sums <= have // 2:
+        tiles_m, tiles_n = max(1, m // (waves_m * inst.m)), max(1, n // (waves_n * inst.n))
+        held = tiles_m * tiles_n * inst.operand("D", wave).registers * sums
+        parts = (tiles_m * a.registers + tiles_n * b.registers) * kpack
+        stage = (m * a.format.bits + n * b.format.bits) * k // (32 * waves_m * waves_n * wave)
+        if held <= have // 2 and held + parts + stage + turning <= have - OTHER_REGISTERS:
             break
         waves_m, waves_n = (2 * waves_m, waves_n) if m // waves_m >= n // waves_n else (waves_m, 2 * waves_n)
     return waves_m, waves_n
@@ -323,14 +347,19 @@ def _run_bytes(found: Fragment, order: str) -> int:
     return runs(found, order)[0].count * found.operand.format.bits // 8
 
 
-def _buffers(inst: Instruction, used: int, stages: int | None) -> int:
-    """How many tiles of A and B LDS holds: two where as many workgroups still fit as the registers allow."""
+def _loads_to_lds(inst: Instruction, *turns: Turn | None) -> bool:
+    """Whether the target has loads of 16 bytes from memory to LDS, and nothing is transposed on the way."""
+    return inst.architecture.targets[0] in TO_LDS and not any(turns)
+
+
+def _buffers(inst: Instruction, used: int, stages: int | None, workgroups: int) -> int:
+    """How many tiles of A and B LDS holds: two where that many workgroups still fit."""
     most = inst.architecture.lds_bytes
     if stages is not None and (stages not in (1, 2) or stages * used > most):
         raise Error(f"stages is 1 or 2, and {used} bytes of LDS each have to fit into {most}; got {stages}")
     if used > most:
         raise Error(f"the tiles take {used} bytes of LDS, of which a workgroup has {most}: ask for a smaller tile")
-    return stages or (2 if 2 * used * WORKGROUPS <= most else 1)
+    return stages or (2 if 2 * used * workgroups <= most else 1)
 
 
 def _side(
@@ -351,8 +380,7 @@ def _side(
             f"{extent} x {depth} elements of {name} are {side.tile.bytes} bytes, no multiple of 16 for each of "
             f"{threads} work-items: ask for a larger tile"
         )
-    found, turn = _best(operand, side, kpack, threads)
-    return side._replace(swizzle=found), turn
+    return _best(operand, side, kpack, threads)
 
 
 def transposing(operand: Operand, kpack: int) -> tuple[LoadStep, ...]:
@@ -491,41 +519,65 @@ def turned_place(side: Side, turn: Turn, at: int) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=256)
-def _best(operand: Operand, side: Side, kpack: int, threads: int) -> tuple[Swizzle, Turn | None]:
-    """The smallest swizzle without bank conflicts, and the order of a transposing side's threads; with the fewest where
-    none has none."""
+def _best(operand: Operand, side: Side, kpack: int, threads: int) -> tuple[Side, Turn | None]:
+    """The side under its swizzle, and the order of a transposing side's threads."""
     reads = [(piece.table, piece.width) for piece in pieces(operand, side, kpack)]
     return best_swizzle(operand, side, reads, turns_of(side, threads))
 
 
 def turns_of(side: Side, threads: int) -> Sequence[Turn | None]:
-    """The ways to transpose a stage in registers; of a side that is not, one: none."""
-    return [turn_of(side, threads, lanes) for lanes in (4, 2, 8, 1)] if side.turned else [None]
+    """The ways to transpose a stage in registers, those first whose lanes load longer pieces of a row of memory; of a
+    side that is not transposed, one: none."""
+    if not side.turned:
+        return [None]
+    ways = [turn_of(side, threads, lanes) for lanes in (16, 8, 4, 2, 1)]
+    return [way for way in ways if way.lanes == 1 or _fits(side, way)]
+
+
+def _fits(side: Side, turn: Turn) -> bool:
+    """Whether its lanes have a line of memory at most, and not more than a row."""
+    piece = turn.lanes * turn.width
+    return piece <= LINE and side.extent * side.bits // 8 % piece == 0
 
 
 def best_swizzle(
     operand: Operand, side: Side, reads: Sequence[Access], turns: Sequence[Turn | None]
-) -> tuple[Swizzle, Turn | None]:
-    """The smallest swizzle, and the way to transpose, with the fewest bank conflicts of a tile's reads and writes.
+) -> tuple[Side, Turn | None]:
+    """The side under the smallest swizzle without bank conflicts of a tile's reads and writes, and the first way to
+    transpose that has one; with the fewest conflicts where none has none.
 
     Args:
         reads: of each access the (row, byte) of every lane, and its bytes.
     """
-    best: tuple[int, Swizzle, Turn | None] | None = None
-    tile = side.tile
-    for swizzle in _swizzles(tile.bytes):
-        lost = cycles_lost(operand, tile, reads, swizzle, "read")
-        if best is not None and lost >= best[0]:
-            continue
-        for turn in turns:
-            written = [] if turn is None else writes(operand, side, turn)
-            more = lost + cycles_lost(operand, tile, written, swizzle, "write")
-            if best is None or more < best[0]:
-                best = more, swizzle, turn
-        if best is not None and not best[0]:
-            break
+    best: tuple[int, Side, Turn | None] | None = None
+    every = [side._replace(swizzle=swizzle) for swizzle in _swizzles(side.tile.bytes)]
+    losses = [(cycles_lost(operand, each.tile, reads, "read"), each) for each in every]
+    for turn in turns:
+        written = [] if turn is None else writes(operand, side, turn)
+        for lost, each in losses:
+            if best is not None and lost >= best[0]:
+                continue
+            for spread in [MODES["none"], *_spreads(each)] if turn else [MODES["none"]]:
+                found = each._replace(spread=spread)
+                more = lost if not spread.bits else cycles_lost(operand, found.tile, reads, "read")
+                if best is None or more < best[0]:
+                    more += cycles_lost(operand, found.tile, written, "write")
+                if best is None or more < best[0]:
+                    best = more, found, turn
+                    if not more:
+                        return found, turn
     assert best is not None
     return best[1], best[2]
+
+
+def _spreads(side: Side) -> Iterator[Swizzle]:
+    """Second swizzles of a tile: of 16 bytes, by bits of the address that neither of the two changes."""
+    swizzle, size = side.swizzle, side.tile.bytes
+    first = swizzle.base + swizzle.shift if swizzle.bits else 32
+    for bits in range(1, 4):
+        for shift in range(max(bits, swizzle.base + swizzle.bits - VECTOR_BITS), 8):
+            if VECTOR_BITS + bits <= first and 1 << VECTOR_BITS + bits + shift <= size:
+                yield Swizzle(bits, VECTOR_BITS, shift)
 
 
 def _swizzles(size: int) -> Iterator[Swizzle]:
@@ -551,10 +603,9 @@ def cycles_lost(
     operand: Operand,
     tile: Staged,
     given: Sequence[tuple[Sequence[tuple[int, int]], int]],
-    swizzle: Swizzle,
     access: str,
 ) -> int:
-    """The cycles that accesses of a tile lose to bank conflicts under a swizzle.
+    """The cycles that accesses of a tile lose to bank conflicts.
 
     Args:
         given: of each access the (row, byte) of every lane, and its bytes. access: "read" or "write".
@@ -562,7 +613,7 @@ def cycles_lost(
     row_bytes, architecture = tile.row_bytes, operand.instruction.architecture
     return sum(
         lost_cycles(
-            rule(architecture, width, access), [swizzle.address(row * row_bytes + byte) for row, byte in table], width
+            rule(architecture, width, access), [tile.address(row * row_bytes + byte) for row, byte in table], width
         )
         for table, width in given
     )

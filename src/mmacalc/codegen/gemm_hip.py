@@ -168,8 +168,27 @@ def _argument(found: Plan, side: str) -> str:
     return found.operand(side).name.lower()
 
 
+DIRECT = """\
+// Starts to load 16 bytes of each lane to LDS, those of lane 0 to `to`, the others' behind it. Inline assembly, since
+// around its builtin clang waits before every read of LDS.
+static __device__ void load_to_lds(const unsigned char *from, int bytes, const unsigned char *to, int at) {
+    const unsigned long address = (unsigned long)from;
+    const u32x4 matrix = {(unsigned int)address, (unsigned int)(address >> 32) & 0xffff, (unsigned int)bytes, FLAGS};
+    const unsigned int place = __builtin_bit_cast(unsigned int, (__attribute__((address_space(3))) const void *)to);
+    asm volatile("s_mov_b32 m0, %0\\n"
+                 "s_nop 0\\n"  // a wait state, for M0
+                 "buffer_load_dwordx4 %1, %2, 0 offen lds" : : "s"(place), "v"(at), "s"(matrix) : "m0", "memory");
+}
+
+// Waits for all that this wave loads from memory.
+static __device__ void wait_for_loads() { asm volatile("s_waitcnt vmcnt(0)" ::: "memory"); }
+"""
+
+
 def _helpers(found: Plan) -> Iterator[str]:
     yield HELPERS
+    if found.direct:
+        yield DIRECT
     yield from _block_order(found)
     yield from group_function(found)
     for side in (found.a, found.b):
@@ -219,12 +238,15 @@ def _block_order(found: Plan) -> Iterator[str]:
 
 def place_function(side: Side) -> Iterator[str]:
     """Where a byte of the tile lies in LDS."""
-    letter, (bits, base, shift) = side.name.lower(), side.swizzle
-    if bits:
-        yield f"// Where a byte of {side.name}'s tile lies in LDS, and the inverse: against bank conflicts."
-        yield f"// Swizzle<{bits},{base},{shift}> of byte addresses."
-        mask = ((1 << bits) - 1) << base
-        yield f"static __device__ int {letter}_place(int byte) {{ return byte ^ ((byte >> {shift}) & {mask:#x}); }}"
+    letter = side.name.lower()
+    terms = [(each, ((1 << each.bits) - 1) << each.base) for each in (side.swizzle, side.spread) if each.bits]
+    if terms:
+        inverse = ", and the inverse" * (len(terms) == 1)
+        words = " and ".join(f"Swizzle<{each.bits},{each.base},{each.shift}>" for each, _ in terms)
+        yield f"// Where a byte of {side.name}'s tile lies in LDS{inverse}: against bank conflicts."
+        yield f"// {words} of byte addresses."
+        moved = "".join(f" ^ ((byte >> {each.shift}) & {mask:#x})" for each, mask in terms)
+        yield f"static __device__ int {letter}_place(int byte) {{ return byte{moved}; }}"
     else:
         yield f"// Where a byte of {side.name}'s tile lies in LDS: row by row, which has no bank conflicts."
         yield f"static __device__ int {letter}_place(int byte) {{ return byte; }}"
@@ -434,8 +456,10 @@ def _fetching(found: Plan) -> Iterator[str]:
     sides = _sides(found)
     for side, turn in sides:
         yield f"{WORDS[turn.width if turn else VECTOR]} {side.name.lower()}_next[{side.name}_LOADS];"
-    yield "// Starts to load the stage of `k`, zeros beyond the matrices."
-    yield "const auto fetch_stage = [&](int k) __attribute__((always_inline)) {"
+    where = "; if aligned, to a buffer in LDS" if found.direct else ""
+    yield f"// Starts to load the stage of `k`, zeros beyond the matrices{where}."
+    number = ", int to" * found.direct
+    yield f"const auto fetch_stage = [&](int k{number}) __attribute__((always_inline)) {{"
     yield "    const int left = K - k;"
     along = [side for side, _ in sides if side.along_k]
     if along:
@@ -464,10 +488,16 @@ def _fetch_side(found: Plan, side: Side, turn: Turn | None) -> Iterator[str]:
     size = f"{letter}_bytes"
     if not side.along_k:
         size = f"stage > 0 ? (stage - 1) * {letter}_stride + {_scaled(extent, side.bits)} : 0"
+    inside = f"{_scaled('left', side.bits)} - {letter}_column[n]" if side.along_k else f"{width}"
     yield f"const __amdgpu_buffer_rsrc_t {letter}_matrix = buffer({letter}_from, {size});"
     yield f"for (int n = 0; n < {name}_LOADS; ++n)"
-    inside = f"{_scaled('left', side.bits)} - {letter}_column[n]" if side.along_k else f"{width}"
-    yield f"    {letter}_next[n] = fetch{side.bits}_{width}<aligned>({letter}_matrix, {letter}_at[n], {inside});"
+    if found.direct:
+        yield "    if (aligned)"
+        yield f"        load_to_lds({letter}_from, {size},"
+        yield f"                    {letter}_tile[to] + (n * THREADS + wave * WAVE) * {VECTOR}, {letter}_at[n]);"
+        yield "    else"
+    more = "    " * found.direct
+    yield f"{more}    {letter}_next[n] = fetch{side.bits}_{width}<aligned>({letter}_matrix, {letter}_at[n], {inside});"
     if side.along_k:
         step = _scaled("BLOCK_K", side.bits)
         yield f"{letter}_from += {step};"
@@ -586,7 +616,45 @@ def _address(found: Plan, side: Side, piece: Piece, wave: str, k: int) -> str:
 
 def _loop(found: Plan) -> Iterator[str]:
     yield ""
-    yield "fetch_stage(0);"
+    if found.direct:
+        yield "if (aligned) {"
+        yield from (f"    {line}" for line in _direct_loop(found))
+        yield "} else {"
+        yield from (f"    {line}" for line in _staged_loop(found))
+        yield "}"
+    else:
+        yield from _staged_loop(found)
+    yield ""
+
+
+def _direct_loop(found: Plan) -> Iterator[str]:
+    """The loop of the kernel whose stages come to LDS without registers."""
+    yield "fetch_stage(0, 0);"
+    yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
+    yield "    wait_for_loads();  // of this stage"
+    if found.instruction.scaled:
+        yield "    keep_scales();"
+    yield "    synchronize();  // and all have multiplied the one before, whose buffer is free"
+    yield "    fetch_stage(k + BLOCK_K, buffer ^ 1);  // arrives while this stage is multiplied"
+    yield "    multiply_stage(buffer);"
+    yield from (f"    {line}" for line in end_of_stage(found))
+    yield "};"
+    yield from _in_turn()
+    yield "wait_for_loads();  // of the stage behind the last, or they come to LDS that is another workgroup's by then"
+
+
+def _in_turn() -> Iterator[str]:
+    yield "// Both buffers in turn, so that their addresses are constants."
+    yield "for (int k = 0; k < K; k += 2 * BLOCK_K) {"
+    yield "    next_stage(k, 0);"
+    yield "    if (k + BLOCK_K < K) next_stage(k + BLOCK_K, 1);"
+    yield "}"
+
+
+def _staged_loop(found: Plan) -> Iterator[str]:
+    """The loop of a kernel whose stages go through registers."""
+    more = ", 0" * found.direct
+    yield f"fetch_stage(0{more});"
     if found.buffers == 1:
         yield "for (int k = 0; k < K; k += BLOCK_K) {"
         yield "    store_stage();"
@@ -600,18 +668,13 @@ def _loop(found: Plan) -> Iterator[str]:
         yield "store_stage(0);"
         yield "synchronize();"
         yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
-        yield "    fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
+        yield f"    fetch_stage(k + BLOCK_K{more});  // arrives while this stage is multiplied"
         yield "    multiply_stage(buffer);"
         yield from (f"    {line}" for line in end_of_stage(found))
         yield "    store_stage(buffer ^ 1);"
         yield "    synchronize();"
         yield "};"
-        yield "// Both buffers in turn, so that their addresses are constants."
-        yield "for (int k = 0; k < K; k += 2 * BLOCK_K) {"
-        yield "    next_stage(k, 0);"
-        yield "    if (k + BLOCK_K < K) next_stage(k + BLOCK_K, 1);"
-        yield "}"
-    yield ""
+        yield from _in_turn()
 
 
 def _epilogue(found: Plan) -> Iterator[str]:

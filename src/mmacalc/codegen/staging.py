@@ -38,7 +38,8 @@ class Staged(TupleRecord):
     name: A or B; element, bits: the C type of its elements in memory, and their width; rows, row_bytes: rows of memory
     and the bytes of one; turned: whether memory has the columns of the tile one behind the other; pad: bytes behind
     each row; swizzle: of the bytes; panel: bytes of a row after which the next panel of all rows begins, 0 for none;
-    fill: the most bytes of an access that fills the tile.
+    fill: the most bytes of an access that fills the tile; spread: a second swizzle, of the same bytes, for the writes
+    of what registers transpose.
     """
 
     name: str
@@ -51,11 +52,16 @@ class Staged(TupleRecord):
     swizzle: Swizzle = MODES["none"]
     panel: int = 0
     fill: int = 16
+    spread: Swizzle = MODES["none"]
 
     @property
     def bytes(self) -> int:
         """The size of the tile."""
         return self.rows * (self.row_bytes + self.pad)
+
+    def address(self, byte: int) -> int:
+        """Where a byte of a tile without padding and panels lies."""
+        return self.swizzle.address(byte) ^ byte ^ self.spread.address(byte)
 
     @property
     def width(self) -> int:
@@ -117,7 +123,7 @@ class Side(TupleRecord):
 
     element, bits: the C type of an element in memory, and its width. along_k: whether memory has k contiguous, and so
     has the tile; else the tile has it only if it is `turned` over on the way, and otherwise its rows are k, as in
-    memory, and what reads them transposes. swizzle, panel: as of `Staged`.
+    memory, and what reads them transposes. swizzle, panel, spread: as of `Staged`.
     """
 
     name: str
@@ -129,6 +135,7 @@ class Side(TupleRecord):
     turned: bool
     swizzle: Swizzle = MODES["none"]
     panel: int = 0
+    spread: Swizzle = MODES["none"]
 
     @property
     def bytes(self) -> int:
@@ -145,8 +152,9 @@ class Side(TupleRecord):
         """The tile in LDS."""
         rows, columns = (self.extent, self.depth) if self.rows_of_k else (self.depth, self.extent)
         return Staged(
-            self.name, self.element, self.bits, rows, columns * self.bits // 8, swizzle=self.swizzle, panel=self.panel
-        )
+            self.name, self.element, self.bits, rows, columns * self.bits // 8, swizzle=self.swizzle, panel=self.panel,
+            spread=self.spread,
+        )  # fmt: skip
 
 
 def staged(operand: Operand, found: Fragment, order: str, element: str) -> Staged:
