@@ -1,48 +1,71 @@
 """Generated GEMMs of NVIDIA beside Triton's kernels of the same tile: SASS of the loop, without a GPU.
 
-    python benchmarks/bench_generated_cuda.py                 every target, B column by column and row by row
-    python benchmarks/bench_generated_cuda.py sm_80 sm_120a   only these
+    python benchmarks/bench_generated_cuda.py                      every target and format, in every order of A and B
+    python benchmarks/bench_generated_cuda.py sm_80 --form f16     only these
+    python benchmarks/bench_generated_cuda.py --markdown           the table of docs/generate.md at the end
+    python benchmarks/bench_generated_cuda.py --kept triton.json   Triton's side is measured once
 
-Needs Triton (its wheel compiles without a GPU, and has nvdisasm), and nvcc. Counted is the innermost loop that has all
-products of a stage, as ptxas left it: products, and other instructions for each. Of kernels with a warp for each task
-that is the loop of those that multiply. NOPs, which ptxas 13.0 sets behind HMMA for sm_120, are counted apart.
+Needs Triton (its wheel compiles without a GPU, and has nvdisasm and cuobjdump), and nvcc. Counted is the innermost
+loop of products, as ptxas left it: products, and other instructions for each. Of kernels with a warp for each task that
+is the loop of those that multiply. NOPs, which ptxas 13.0 sets behind HMMA for sm_120, are not
+counted. On sm_90a and sm_100a Triton has two kernels, one of pointers and one of tensor descriptors (TMA); the row has
+the one with fewer instructions. Kernels around mma.sync run on the emulator, too: `lost` are cycles of bank conflicts,
+of all that shared memory takes, and `use` is by the model of `mmacalc profile`, which issues statements of PTX.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import subprocess
-import sys
 import tempfile
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import triton
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
 
 import mmacalc
-from bench_generated_gemm import matmul
+from mmacalc.codegen import gemm_cuda, gemm_tcgen05, gemm_tma
+from mmacalc.kernels.ptx.profiling import occupancy
+from triton_gemms import FORMS, HEAD, ORDERS, Cell, Kept, Row, compared, of_triton, problem, summary
 
-HMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-TARGETS: dict[str, tuple[str, int, dict[str, int]]] = {  # the instruction, k of a stage, its shape
-    "sm_80": (HMMA, 32, {}),
-    "sm_90a": ("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", 64, {}),
-    "sm_100a": ("tcgen05.mma.cta_group::1.kind::f16", 64, {"m": 128, "n": 128}),
-    "sm_120a": (HMMA, 32, {}),
-}
-NVDISASM = Path(triton.__file__).parent / "backends/nvidia/bin/nvdisasm"
+MMA, WGMMA, TCGEN05 = "mma.sync.aligned", "wgmma.mma_async.sync.aligned.m64n128", "tcgen05.mma.cta_group::1.kind::"
+SYNC = {
+    "f16": f"{MMA}.m16n8k16.row.col.f32.f16.f16.f32", "bf16": f"{MMA}.m16n8k16.row.col.f32.bf16.bf16.f32",
+    "i8": f"{MMA}.m16n8k32.row.col.s32.s8.s8.s32", "tf32": f"{MMA}.m16n8k8.row.col.f32.tf32.tf32.f32",
+}  # fmt: skip
+INSTRUCTIONS: dict[str, dict[str, str]] = {
+    "sm_80": SYNC,
+    "sm_90a": {
+        "f16": f"{WGMMA}k16.f32.f16.f16", "bf16": f"{WGMMA}k16.f32.bf16.bf16", "fp8": f"{WGMMA}k32.f32.e4m3.e4m3",
+        "i8": f"{WGMMA}k32.s32.s8.s8", "tf32": f"{WGMMA}k8.f32.tf32.tf32",
+    },
+    "sm_100a": {
+        "f16": f"{TCGEN05}f16", "bf16": f"{TCGEN05}f16", "fp8": f"{TCGEN05}f8f6f4", "tf32": f"{TCGEN05}tf32",
+        "i8": f"{TCGEN05}i8", "mxfp8": f"{TCGEN05}mxf8f6f4.block_scale.block32",
+        "mxfp4": f"{TCGEN05}mxf4.block_scale.block32",
+    },
+    "sm_120a": SYNC | {
+        "fp8": f"{MMA}.m16n8k32.row.col.f32.e4m3.e4m3.f32",
+        "mxfp8": f"{MMA}.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0",
+        "mxfp4": f"{MMA}.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
+    },
+}  # fmt: skip
+BIN = Path(triton.__file__).parent / "backends/nvidia/bin"
 PRODUCT = re.compile(r"(UTC)?[A-Z]+MMA$")
+FIRST, STEPS, TILES = 4, 4, 2  # stages of the shorter K, how many more the other has; tiles of D
 
 
 def every_loop(cubin: Path, kernel: str) -> list[list[str]]:
-    """The opcodes of each loop of a kernel."""
-    listing = subprocess.run([NVDISASM, "-c", cubin], capture_output=True, text=True, check=True).stdout
+    """The opcodes from the target to the end of each backward branch of a kernel."""
+    listing = subprocess.run([BIN / "nvdisasm", "-c", cubin], capture_output=True, text=True, check=True).stdout
     body = re.split(r"\n\s*\.section", listing[listing.index(f".text.{kernel}:") :])[0]
     opcodes: list[str] = []
     labels: dict[str, int] = {}
-    found = []
+    spans = []
     for line in body.splitlines():
         if label := re.match(r"\s*(\.L_\S+):", line):
             labels[label[1]] = len(opcodes)
@@ -51,38 +74,119 @@ def every_loop(cubin: Path, kernel: str) -> list[list[str]]:
         opcodes.append(given[1].split(".")[0])
         back = re.search(r"`\((\.L_\S+?)\)", given[2])
         if opcodes[-1] == "BRA" and back and back[1] in labels:
-            found.append(opcodes[labels[back[1]] :])
-    return found
+            spans.append((labels[back[1]], len(opcodes)))
+    return [opcodes[slice(*span)] for span in spans]
 
 
 def loops(cubin: Path, kernel: str) -> list[list[str]]:
-    """The opcodes of each loop of a kernel that has products."""
+    """Those that have products."""
     return [each for each in every_loop(cubin, kernel) if products_of(each)]
 
 
-def generated(target: str, order: str, folder: Path) -> tuple[Path, str]:
-    """The cubin and the name of the kernel for aligned matrices."""
-    name, _, shape = TARGETS[target]
-    source = mmacalc.generate(mmacalc.instruction(target, name), gemm="4096x4096x4096", order_b=order, **shape)
-    path = folder / "kernel.cu"
-    path.write_text(source)
-    subprocess.run(["nvcc", "-w", "-cubin", f"-arch={target}", path, "-o", folder / "ours.cubin"], check=True)
-    found = re.search(r"(gemm_\w+)<<<", source)
-    assert found
-    return folder / "ours.cubin", found[1]
+def instruction(cell: Cell) -> tuple[Any, dict[str, Any]]:
+    """The instruction and its parameters."""
+    inst = mmacalc.instruction(cell.target, INSTRUCTIONS[cell.target][cell.form])
+    shape: dict[str, Any] = {"m": 128, "n": 128} if inst.in_tensor_memory else {}
+    if inst.in_tensor_memory and cell.form == "bf16":
+        shape |= {"a": "bf16", "b": "bf16"}
+    return inst, shape
 
 
-def of_triton(target: str, order: str, folder: Path) -> tuple[Path, str]:
-    """The cubin and the name of Triton's kernel: 128 x 128, four warps, three stages."""
-    names: Any = matmul.arg_names
-    signature = dict(zip(names, ["*fp16", "*fp16", "*fp32", *["i32"] * 6])) | dict.fromkeys(names[9:], "constexpr")
-    constants = {"block": 128, "depth": TARGETS[target][1], "b_rows": order == "row"}
-    aligned = {(at,): [["tt.divisibility", 16]] for at in range(9)}
-    source = ASTSource(fn=matmul, signature=signature, constexprs=constants, attrs=aligned)
-    machine = GPUTarget("cuda", int(re.sub(r"\D", "", target)), 32)
-    made = triton.compile(source, target=machine, options={"num_warps": 4, "num_stages": 3})
-    (folder / "triton.cubin").write_bytes(made.asm["cubin"])
-    return folder / "triton.cubin", made.metadata.name
+def planned(cell: Cell) -> Any:
+    inst, shape = instruction(cell)
+    if inst.in_tensor_memory:
+        return gemm_tcgen05.plan(inst.shaped(**shape), *cell.orders)
+    if "wgmma" in inst.features:
+        return gemm_tma.plan(inst, *cell.orders) or gemm_tma.gemm_wgmma.plan(inst, *cell.orders)
+    return gemm_cuda.plan(inst, *cell.orders)
+
+
+def usage(cubin: Path, kernel: str) -> tuple[int, int, int]:
+    """Registers, stack and shared memory of a kernel."""
+    text = subprocess.run([BIN / "cuobjdump", "-res-usage", cubin], capture_output=True, text=True, check=True).stdout
+    found = re.search(rf"Function {kernel}:\s+REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)", text)
+    assert found, text
+    return int(found[1]), int(found[2]) + int(found[4]), int(found[3])
+
+
+def generated(cell: Cell) -> Row:
+    """The measured row of the kernel for aligned matrices."""
+    inst, shape = instruction(cell)
+    found = planned(cell)
+    a, b = cell.orders
+    source = mmacalc.generate(inst, gemm="4096x4096x4096", order_a=a, order_b=b, **shape)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kernel.cu"
+        path.write_text(source)
+        for kind in ("cubin", "ptx"):
+            command = ["nvcc", "-w", f"-{kind}", f"-arch={cell.target}", path, "-o", path.with_suffix(f".{kind}")]
+            subprocess.run(command, check=True)
+        kernel = mmacalc.load(path.with_suffix(".ptx"))[found.name] if MMA in inst.name else None
+        return measured(path.with_suffix(".cubin"), kernel, cell, found, (found.threads, getattr(found, "shared", 0)))
+
+
+def triton_row(cell: Cell) -> Row:
+    """The measured row of Triton's kernel, of its two the one with fewer instructions."""
+    found, rows = planned(cell), []
+    inst = found.instruction
+    for descriptors in (False, True)[: 1 + (MMA not in inst.name and not FORMS[cell.form].scaled)]:
+        made = of_triton(cell, 32, descriptors, num_stages=3)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "triton.cubin"
+            path.write_bytes(made.asm["cubin"])
+            path.with_suffix(".ptx").write_text(made.asm["ptx"])
+            kernel = mmacalc.load(path.with_suffix(".ptx"))[made.metadata.name] if MMA in inst.name else None
+            threads = 32 * made.metadata.num_warps
+            rows.append(measured(path, kernel, cell, found, (threads, made.metadata.shared), made.metadata.name))
+    return min(rows, key=lambda row: row.ratio)
+
+
+def measured(cubin: Path, kernel: Any, cell: Cell, found: Any, launch: tuple[int, int], name: str = "") -> Row:
+    """A row of the table.
+
+    Args:
+        launch: threads, and dynamic shared memory. name: of Triton's kernel.
+    """
+    # Waits that come back from behind the kernel's end span more than their loop: that has the most products for each.
+    body = max(loops(cubin, name or found.name), key=lambda each: products_of(each) / len(each))
+    counts, most = Counter(body), products_of(body)
+    others = counts.total() - most - counts["NOP"]
+    registers, scratch, static = usage(cubin, name or found.name)
+    shared = launch[1] + (0 if name else static)
+    held = occupancy(cell.target, launch[0], shared, 0, registers, None)
+    kinds: dict[str, float] = {opcode: count for opcode, count in counts.most_common(9) if not PRODUCT.match(opcode)}
+    row = Row(most, others, registers=registers, scratch=scratch, waves=held.waves, kinds=kinds)
+    if kernel is None or FORMS[cell.form].scaled:
+        return row
+    first, second = (
+        profiled(kernel, cell, found, count * cell.tile[2], launch, registers, bool(name))
+        for count in (FIRST, FIRST + STEPS)
+    )
+    lost, cycles = (
+        (getattr(second.counts, what) - getattr(first.counts, what)) / STEPS / TILES
+        for what in ("conflicts", "shared_cycles")
+    )
+    busy = [
+        {unit.name: unit.busy * one.model.cycles for unit in one.model.units}.get("matrix", 0)
+        for one in (first, second)
+    ]
+    use = (busy[1] - busy[0]) / (second.model.cycles - first.model.cycles)
+    return row._replace(lost=lost, cycles=cycles, used=use)
+
+
+def profiled(kernel: Any, cell: Cell, found: Any, k: int, launch: tuple[int, int], registers: int, theirs: bool) -> Any:
+    """The profile of a launch of some tiles, whose product is right."""
+    inst = found.instruction
+    m, n = cell.tile[0] * TILES, cell.tile[1]
+    given = problem(cell, k, (inst.format("A"), inst.format("B")), "nvidia", (m, n))
+    d = np.zeros((m, n), np.int32 if FORMS[cell.form].sums == "i32" else np.float32)
+    matrices = [given.a, given.b, d, m, n, k, given.a.shape[1], given.b.shape[1], n]
+    matrices += [None] * (len(kernel.parameters) - len(matrices))
+    more: dict[str, Any] = {"shared": launch[1]} if theirs else {}
+    result = mmacalc.profile(kernel, TILES, launch[0], *matrices, registers=registers, **more)
+    assert np.abs(d - given.product).max() < 0.5, "the product is wrong"
+    assert theirs or not result.findings, result.findings
+    return result
 
 
 def products_of(opcodes: list[str]) -> int:
@@ -90,29 +194,33 @@ def products_of(opcodes: list[str]) -> int:
     return sum(bool(PRODUCT.match(opcode)) for opcode in opcodes)
 
 
-def row(name: str, cubin: Path, kernel: str) -> None:
-    """One line of the table."""
-    found = loops(cubin, kernel)
-    if not found:
-        print(f"{name:26} no loop of products")
-        return
-    most = max(products_of(each) for each in found)  # of the loops of all stages and of all tiles the inner one
-    counts = Counter(min([each for each in found if products_of(each) == most], key=len))
-    products = most
-    others = counts.total() - products - counts["NOP"]
-    kinds = ", ".join(f"{count} {opcode}" for opcode, count in counts.most_common(6) if opcode != "NOP")
-    print(f"{name:26} {products:8} {others:6} {others / products:6.2f} {counts['NOP']:5}  {kinds}")
-
-
-def main(words: list[str]) -> None:
-    print(f"Triton {triton.__version__}; SASS of a trip of the loop")
-    print(f"{'':26} products others  ratio  NOPs")
-    for target in words or TARGETS:
-        for order in ("col", "row"):
-            with tempfile.TemporaryDirectory() as name:
-                row(f"{target} generated, B {order}", *generated(target, order, Path(name)))
-                row(f"{target} Triton, B {order}", *of_triton(target, order, Path(name)))
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("target", nargs="*", help=" ".join(INSTRUCTIONS))
+    parser.add_argument("--form", nargs="*", help=" ".join(FORMS))
+    parser.add_argument("--order", nargs="*", help="A,B such as row,col; all four if left out")
+    parser.add_argument("--kept", type=Path, help="a file that keeps Triton's side")
+    parser.add_argument("--markdown", action="store_true", help="the table of docs/generate.md at the end")
+    given = parser.parse_args()
+    cells = []
+    for target in given.target or INSTRUCTIONS:
+        for form in INSTRUCTIONS[target]:
+            for orders in ORDERS:
+                if (given.form and form not in given.form) or (given.order and ",".join(orders) not in given.order):
+                    continue
+                cell = Cell(target, form, orders, (0, 0, 0))
+                try:
+                    found = planned(cell)
+                except mmacalc.Error as error:
+                    print(f"{target} {form} {orders}: refused: {error}")
+                    continue
+                depth = found.a.depth * (found.shares(found.a) if MMA in found.instruction.name else 1)
+                cells.append(cell._replace(tile=(128, 128, depth)))
+    print(HEAD)
+    rows = list(compared([(one, partial(generated, one), partial(triton_row, one)) for one in cells], Kept(given.kept)))
+    if given.markdown:
+        print(summary(rows))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -1,156 +1,194 @@
-"""Generated GEMMs of AMD beside Triton's kernels of the same tile: instructions for each stage and wave, without a GPU.
+"""Generated GEMMs of AMD beside Triton's kernels of the same tile, profiled on the emulator, without a GPU.
 
-    python benchmarks/bench_generated_gemm.py                     every target, B column by column and row by row
-    python benchmarks/bench_generated_gemm.py gfx942 gfx1250      only these
+    python benchmarks/bench_generated_gemm.py                           every target, format, order of A and B
+    python benchmarks/bench_generated_gemm.py gfx942 gfx1250 --form f16 only these
+    python benchmarks/bench_generated_gemm.py --tile 256x128x32         another tile
+    python benchmarks/bench_generated_gemm.py --markdown                the table of docs/generate.md at the end
+    python benchmarks/bench_generated_gemm.py --kept triton.json        Triton's side is measured once
 
-Needs Triton (its wheel compiles without a GPU), clang-22, ml_dtypes, pyelftools. Both kernels run on the emulator with
-two K, and what they issue is subtracted, so the counts are those of the loop: for each stage and wave. Each product
-is compared with NumPy's. `lost` are cycles of bank conflicts in LDS, of all that LDS takes; occupancy is what clang and
-Triton's LLVM give for the registers and LDS of the kernel.
+Needs Triton (its wheel compiles without a GPU), clang-22, ml_dtypes, pyelftools. Both kernels are profiled with two K,
+and one is subtracted from the other, so the counts are those of the loop: for each stage and wave. Each product is
+compared with NumPy's. `lost` are cycles of bank conflicts in LDS, of all that LDS takes; `regs`, `scr` the registers
+and the bytes of scratch memory of a lane; `occ` the waves that share a SIMD; `use` the part of the loop's time in which
+the matrix units are busy, by the model of `mmacalc profile`.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import subprocess
-import sys
 import tempfile
-from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import triton
-import triton.language as tl
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
 
 import mmacalc
+from mmacalc.arithmetic.codecs import decode
 from mmacalc.codegen.gemm import Plan, plan
+from triton_gemms import FORMS, HEAD, ORDERS, Cell, Kept, Row, compared, of_triton, problem, summary
 
-TARGETS = {
-    "gfx90a": "v_mfma_f32_32x32x8f16", "gfx942": "v_mfma_f32_32x32x8_f16", "gfx950": "v_mfma_f32_32x32x16_f16",
-    "gfx1100": "v_wmma_f32_16x16x16_f16", "gfx1201": "v_wmma_f32_16x16x16_f16", "gfx1250": "v_wmma_f32_16x16x32_f16",
+F8F6F4 = {"fp8": "fp8", "mxfp8": "fp8", "mxfp4": "fp4"}
+INSTRUCTIONS = {
+    "gfx90a": {
+        "f16": "v_mfma_f32_32x32x8f16", "bf16": "v_mfma_f32_32x32x8bf16_1k", "i8": "v_mfma_i32_32x32x8i8",
+        "f32": "v_mfma_f32_32x32x2f32",
+    },
+    "gfx942": {
+        "f16": "v_mfma_f32_32x32x8_f16", "bf16": "v_mfma_f32_32x32x8_bf16", "i8": "v_mfma_i32_32x32x16_i8",
+        "fp8 fnuz": "v_mfma_f32_32x32x16_fp8_fp8", "tf32": "v_mfma_f32_32x32x4_xf32", "f32": "v_mfma_f32_32x32x2_f32",
+    },
+    "gfx950": {
+        "f16": "v_mfma_f32_32x32x16_f16", "bf16": "v_mfma_f32_32x32x16_bf16", "i8": "v_mfma_i32_32x32x32_i8",
+        "fp8": "v_mfma_f32_32x32x64_f8f6f4", "f32": "v_mfma_f32_32x32x2_f32",
+        "mxfp8": "v_mfma_scale_f32_32x32x64_f8f6f4", "mxfp4": "v_mfma_scale_f32_32x32x64_f8f6f4",
+    },
+    "gfx1100": {
+        "f16": "v_wmma_f32_16x16x16_f16", "bf16": "v_wmma_f32_16x16x16_bf16", "i8": "v_wmma_i32_16x16x16_iu8",
+    },
+    "gfx1201": {
+        "f16": "v_wmma_f32_16x16x16_f16", "bf16": "v_wmma_f32_16x16x16_bf16", "i8": "v_wmma_i32_16x16x16_iu8",
+        "fp8": "v_wmma_f32_16x16x16_fp8_fp8",
+    },
+    "gfx1250": {
+        "f16": "v_wmma_f32_16x16x32_f16", "bf16": "v_wmma_f32_16x16x32_bf16", "i8": "v_wmma_i32_16x16x64_iu8",
+        "fp8": "v_wmma_f32_16x16x128_fp8_fp8", "mxfp8": "v_wmma_scale_f32_16x16x128_f8f6f4",
+        "mxfp4": "v_wmma_scale_f32_16x16x128_f8f6f4",
+    },
 }  # fmt: skip
-KINDS = {
+FIRST, STEPS = 4, 12  # stages of the shorter K, and how many more the other has
+TILES = 4  # of D, one above the other: a compute unit of the model holds as many workgroups if they fit
+COMPILER = ["clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-O2", "--no-gpu-bundle-output"]
+KINDS = ("vector", "scalar", "shared", "memory", "wait", "barrier", "branch", "other")
+MNEMONICS = {
     "matrix": r"v_(s?mfmac?|s?wmma)", "LDS": r"ds_", "memory": r"(global|buffer|flat|tensor|scratch)_",
     "wait": r"s_wait", "barrier": r"s_barrier", "VALU": r"v_", "SALU": r"s_",
 }  # fmt: skip
 
 
-@triton.jit
-def matmul(a, b, d, m, n, k, lda, ldb, ldd, block: tl.constexpr, depth: tl.constexpr, b_rows: tl.constexpr):
-    """D = A B with masks, A row by row; B row by row if b_rows, else column by column."""
-    rows, columns, inner = tl.arange(0, block), tl.arange(0, block), tl.arange(0, depth)
-    rows += tl.program_id(0) * block
-    columns += tl.program_id(1) * block
-    sums = tl.zeros((block, block), dtype=tl.float32)
-    for start in range(0, k, depth):
-        left = (rows[:, None] < m) & (start + inner[None, :] < k)
-        right = (start + inner[:, None] < k) & (columns[None, :] < n)
-        x = tl.load(a + rows[:, None] * lda + start + inner[None, :], mask=left, other=0.0)
-        if b_rows:
-            y = tl.load(b + (start + inner[:, None]) * ldb + columns[None, :], mask=right, other=0.0)
-        else:
-            y = tl.load(b + start + inner[:, None] + columns[None, :] * ldb, mask=right, other=0.0)
-        sums = tl.dot(x, y, sums)
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
-    tl.store(d + rows[:, None] * ldd + columns[None, :], sums, mask=inside)
-
-
 def kind(mnemonic: str) -> str:
-    return next(name for name, pattern in KINDS.items() if re.match(pattern, mnemonic))
+    """What an instruction is, by its name."""
+    return next(name for name, pattern in MNEMONICS.items() if re.match(pattern, mnemonic))
 
 
-def generated(target: str, order: str, folder: Path) -> tuple[Plan, Any, int, str]:
-    """The plan, the kernel, shared memory beyond its own, and the listing."""
-    inst = mmacalc.instruction(target, TARGETS[target])
-    path = folder / "kernel.hip"
-    path.write_text(mmacalc.generate(inst, gemm="4096x4096x4096", order_b=order))
-    command = [
-        "clang-22",
-        "-x",
-        "hip",
-        f"--offload-arch={target}",
-        "--cuda-device-only",
-        "-nogpuinc",
-        "-nogpulib",
-        "-O2",
-    ]
-    subprocess.run([*command, "--no-gpu-bundle-output", "-o", "kernel.hsaco", path], cwd=folder, check=True)
-    subprocess.run([*command, "-O2", "-S", "-o", "kernel.s", path], cwd=folder, check=True)
-    found = plan(inst, None, "row", order)
-    return found, mmacalc.load(folder / "kernel.hsaco")[found.name], 0, (folder / "kernel.s").read_text()
+def modifiers(cell: Cell) -> dict[str, Any]:
+    """Those of the instruction: formats."""
+    inst = mmacalc.instruction(cell.target, INSTRUCTIONS[cell.target][cell.form])
+    names = [name for name in ("cbsz", "blgp", "matrix_a_fmt", "matrix_b_fmt") if name in inst.modifier_limits()]
+    return dict.fromkeys(names, F8F6F4[cell.form]) if "f8f6f4" in inst.name else {}
 
 
-def of_triton(target: str, found: Plan, order: str, folder: Path) -> tuple[Any, int, str]:
-    """The kernel, its shared memory and its listing."""
-    names = matmul.arg_names
-    kinds = ["*fp16", "*fp16", "*fp32", *["i32"] * 6]
-    signature = dict(zip(names, kinds)) | dict.fromkeys(names[9:], "constexpr")
-    constants = {"block": found.block_m, "depth": found.block_k, "b_rows": order == "row"}
-    aligned = {(at,): [["tt.divisibility", 16]] for at in range(9)}
-    source = ASTSource(fn=matmul, signature=signature, constexprs=constants, attrs=aligned)
-    machine = GPUTarget("hip", target, found.wave)
-    made = triton.compile(source, target=machine, options={"num_warps": 4})
-    (folder / "triton.hsaco").write_bytes(made.asm["hsaco"])
-    kernel = mmacalc.load(folder / "triton.hsaco")[made.metadata.name]
-    return kernel, max(0, made.metadata.shared - kernel.descriptor.group_segment_size), made.asm["amdgcn"]
+def planned(cell: Cell, tile: str | None = None) -> Plan:
+    inst = mmacalc.instruction(cell.target, INSTRUCTIONS[cell.target][cell.form])
+    return plan(inst, None, *cell.orders, tile=tile, **modifiers(cell))
 
 
-def launched(kernel: Any, found: Plan, order: str, k: int, threads: int, shared: int) -> Any:
-    """The report of a launch of one tile, whose product is right."""
-    rng = np.random.default_rng(0)
-    m, n = found.block_m, found.block_n
-    a, b = (rng.integers(-3, 4, shape).astype(np.float16) for shape in ((m, k), (k, n)))
-    held, d = (b if order == "row" else np.ascontiguousarray(b.T)), np.zeros((m, n), np.float32)
-    given = [a, held, d, m, n, k, k, held.shape[1], n]
-    given += [None] * (sum(not one.value_kind.startswith("hidden_") for one in kernel.arguments) - len(given))
-    report = mmacalc.launch(kernel, 1, threads, *given, **({"shared": shared} if shared else {}))
-    wanted = a.astype(np.float32) @ b.astype(np.float32)
-    assert np.abs(d - wanted).max() < 0.5, "the product is wrong"  # RDNA3 rounds sums that others give exactly
-    return report
+def generated(cell: Cell) -> Row:
+    """The measured row of the generated kernel."""
+    found = planned(cell, "x".join(map(str, cell.tile)))
+    options = {"order_a": cell.orders[0], "order_b": cell.orders[1], "tile": cell.tile, **modifiers(cell)}
+    source = mmacalc.generate(found.instruction, gemm="4096x4096x4096", **options)
+    more = ["-mllvm", "-amdgpu-enable-vopd=0"] if cell.target == "gfx1250" else []  # as the source says
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kernel.hip"
+        path.write_text(source)
+        command = [*COMPILER, *more, f"--offload-arch={cell.target}", "-o", path.with_suffix(".hsaco"), path]
+        subprocess.run(command, check=True)
+        kernel = mmacalc.load(path.with_suffix(".hsaco"))[found.name]
+        return measured(kernel, cell, found, found.threads, 0)
 
 
-def row(name: str, kernel: Any, found: Plan, order: str, threads: int, shared: int, listing: str) -> None:
-    """One line of the table."""
-    steps, waves = 4, threads // found.wave
+def triton_row(cell: Cell) -> Row:
+    """The measured row of Triton's kernel."""
+    found = planned(cell, "x".join(map(str, cell.tile)))
+    made = of_triton(cell, found.wave)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "triton.hsaco"
+        path.write_bytes(made.asm["hsaco"])
+        kernel = mmacalc.load(path)[made.metadata.name]
+        shared = max(0, made.metadata.shared - kernel.descriptor.group_segment_size)
+        return measured(kernel, cell, found, 4 * found.wave, shared)
+
+
+def profiled(kernel: Any, cell: Cell, found: Plan, k: int, threads: int, shared: int) -> Any:
+    """The profile of a launch of one tile, whose product is right."""
+    operands = [found.operand(side) for side in "AB"]
+    m, n = cell.tile[0] * TILES, cell.tile[1]
+    given = problem(cell, k, (operands[0].format, operands[1].format), "amd", (m, n))
+    form = found.instruction.format("D")
+    d = np.zeros((m, n), np.int32 if FORMS[cell.form].sums == "i32" else np.float32)
+    pairs = 8 // FORMS[cell.form].bits if kernel.name != found.name and FORMS[cell.form].bits < 8 else 1
+    scales = list(given.scales)
+    leads = [each.shape[1] * (8 // FORMS[cell.form].bits // pairs if FORMS[cell.form].bits < 8 else 1)
+             for each in (given.a, given.b)]  # fmt: skip
+    matrices = [given.a, given.b, d, *scales, m, n, k, *leads, n]
+    matrices += [None] * (sum(not one.value_kind.startswith("hidden_") for one in kernel.arguments) - len(matrices))
+    more: dict[str, Any] = {"shared": shared} if shared else {}
+    result = mmacalc.profile(kernel, TILES, threads, *matrices, **more)
+    values = decode(d.view(np.uint32), form) if d.dtype == np.float32 else d
+    # RDNA3 rounds sums that others give exactly.
+    assert np.abs(values - given.product).max() < 0.5, "the product is wrong"
+    if kernel.name == found.name:
+        assert not result.findings, result.findings
+    return result
+
+
+def measured(kernel: Any, cell: Cell, found: Plan, threads: int, shared: int) -> Row:
+    """A row of the table: the difference of two profiles."""
+    waves = threads // found.wave * TILES
     first, second = (
-        launched(kernel, found, order, count * found.block_k, threads, shared) for count in (steps, 2 * steps)
+        profiled(kernel, cell, found, count * cell.tile[2], threads, shared) for count in (FIRST, FIRST + STEPS)
     )
-    counts: Counter[str] = Counter()
-    for report, sign in ((first, -1), (second, 1)):
-        for mnemonic, times in report.mnemonics.items():
-            counts[kind(mnemonic)] += sign * times
-    each = {name: counts[name] / steps / waves for name in KINDS}
+    kinds = {
+        kind: (second.counts.kinds.get(kind, 0) - first.counts.kinds.get(kind, 0)) / STEPS / waves
+        for kind in {*first.counts.kinds, *second.counts.kinds}
+    }
     lost, cycles = (
-        sum(getattr(site, what) for site in second.lds) - sum(getattr(site, what) for site in first.lds)
-        for what in ("conflicts", "cycles")
+        (getattr(second.counts, what) - getattr(first.counts, what)) / STEPS / TILES
+        for what in ("conflicts", "shared_cycles")
     )
-    others = sum(each.values()) - each["matrix"]
-    share = each["matrix"] / sum(each.values())
-    occupancy, registers = re.search(r"Occupancy: (\d+)", listing), re.search(r"\.vgpr_count: +(\d+)", listing)
-    print(
-        f"{name:30} {waves:5} {each['matrix']:6.1f} {others:6.1f} {others / each['matrix']:6.2f} {share:6.0%} "
-        + " ".join(f"{each[one]:7.1f}" for one in KINDS if one != "matrix")
-        + f" {lost / steps:6.0f}/{cycles / steps:<6.0f} {registers[1] if registers else '?':>5}"
-        f" {occupancy[1] if occupancy else '?':>5}"
-    )
+    busy = [
+        {unit.name: unit.busy * one.model.cycles for unit in one.model.units}.get("matrix", 0)
+        for one in (first, second)
+    ]
+    use = (busy[1] - busy[0]) / (second.model.cycles - first.model.cycles)
+    others = sum(count for kind, count in kinds.items() if kind != "matrix")
+    held = second.occupancy
+    return Row(
+        kinds["matrix"], others, lost, cycles, held.vector_registers, held.scratch_bytes, held.waves, use,
+        {kind: kinds[kind] for kind in KINDS if kinds.get(kind)},
+    )  # fmt: skip
 
 
-def main(words: list[str]) -> None:
-    print(f"Triton {triton.__version__}; per stage and wave")
-    heads = " ".join(f"{name:>7}" for name in KINDS if name != "matrix")
-    print(f"{'':30} waves matrix others ratio  share {heads}   lost/cycles  VGPRs occupancy")
-    for target in words or TARGETS:
-        for order in ("col", "row"):
-            with tempfile.TemporaryDirectory() as name:
-                folder = Path(name)
-                found, kernel, shared, listing = generated(target, order, folder)
-                row(f"{target} generated, B {order}", kernel, found, order, found.threads, shared, listing)
-                kernel, shared, listing = of_triton(target, found, order, folder)
-                row(f"{target} Triton, B {order}", kernel, found, order, 4 * found.wave, shared, listing)
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("target", nargs="*", help=" ".join(INSTRUCTIONS))
+    parser.add_argument("--form", nargs="*", help=" ".join(FORMS))
+    parser.add_argument("--tile", help="MxNxK; by the target if left out")
+    parser.add_argument("--order", nargs="*", help="A,B such as row,col; all four if left out")
+    parser.add_argument("--kept", type=Path, help="a file that keeps Triton's side")
+    parser.add_argument("--markdown", action="store_true", help="the table of docs/generate.md at the end")
+    given = parser.parse_args()
+    cells = []
+    for target in given.target or INSTRUCTIONS:
+        for form in INSTRUCTIONS[target]:
+            for orders in ORDERS:
+                if (given.form and form not in given.form) or (given.order and ",".join(orders) not in given.order):
+                    continue
+                cell = Cell(target, form, orders, (0, 0, 0))
+                try:
+                    found = planned(cell, given.tile)
+                except mmacalc.Error as error:
+                    print(f"{target} {form} {orders}: refused: {error}")
+                    continue
+                cells.append(cell._replace(tile=(found.block_m, found.block_n, found.block_k)))
+    print(HEAD)
+    rows = list(compared([(one, partial(generated, one), partial(triton_row, one)) for one in cells], Kept(given.kept)))
+    if given.markdown:
+        print(summary(rows))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
