@@ -556,6 +556,7 @@ def test_every_gemm_of_nvidia_compiles_without_spills(step, tmp_path):
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[:2000]
         assert done.stderr.count(" 0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == 2 * len(jobs)
+        assert "C7508" not in done.stderr  # setmaxnreg ignored
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,11 @@ What is taken from a query's products before the exponentials, its base, need no
 
 from __future__ import annotations
 
-import re
-
 from ..base.records import TupleRecord
 from .attention_hip import MOST_GROWTH, head_comment
 from .epilogue import DIALECTS
 from .fragments import fragment
-from .ptx import HEADER, SHARED_ADDRESS
+from .ptx import GRID_CONSTANT, SHARED_ADDRESS, header
 from .source import indented, memory_type
 
 TYPE_CHECKING = False
@@ -123,11 +121,9 @@ def held_in_registers(found: CudaAttentionPlan) -> Held:
 def head(found: CudaAttentionPlan) -> Iterator[str]:
     """The comment, and what stands for CUDA's headers."""
     yield from head_comment(found)
-    more = "#define __forceinline__ __inline__ __attribute__((always_inline))\n"
-    more += "#define __grid_constant__ __attribute__((grid_constant))\n" * bool(found.q)
-    bounds = "__launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))"
-    text = re.sub(r"__launch_bounds__\(threads\).*", bounds, HEADER)
-    yield text.replace("#endif\n", f"{more}#endif\n", 1) + SHARED_ADDRESS.rstrip()
+    macros = ["__forceinline__ __inline__ __attribute__((always_inline))"]
+    macros += [GRID_CONSTANT] * bool(found.q)
+    yield header(*macros, one_block=True) + SHARED_ADDRESS.rstrip()
     yield ""
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from .attention_hip import extents_of
 from .attention_parts import constants, head, places
+from .ptx import ENTRY_OF_ONE_BLOCK
 from .source import indented
 from .tensor_copies import ARRIVE, MBARRIERS, TENSOR_MAP, VECTOR, offsets, swizzle_name
 from .wgmma import ROWS
@@ -70,8 +71,7 @@ def kernel_head(found: CudaAttentionPlan, barriers: Mapping[str, tuple[str, str]
     Args:
         barriers: for each further array of mbarriers how many it has, and their arrivals.
     """
-    # Without the 1 (a block of a multiprocessor) ptxas may ignore setmaxnreg: its message C7508.
-    yield 'extern "C" __global__ void __launch_bounds__(THREADS, 1)'
+    yield ENTRY_OF_ONE_BLOCK
     yield f"{found.name}("
     yield "    const __grid_constant__ tensor_map Q, const __grid_constant__ tensor_map K,"
     yield "    const __grid_constant__ tensor_map V, element *O, float *L, int M, int N, int heads, int group,"

@@ -47,7 +47,7 @@ from .gemm_tcgen05_store import (
     storing,
     tile_loop,
 )
-from .ptx import HEADER, SHARED_ADDRESS, braced, operand_texts, operands
+from .ptx import GRID_CONSTANT, SHARED_ADDRESS, braced, header, operand_texts, operands
 from .source import IN_BYTES, indented, kernel_name
 from .staging import Side
 from .tensor_copies import (
@@ -436,10 +436,8 @@ def _head(found: TensorMemoryPlan) -> Iterator[str]:
         blocks = f"mmacalc.pack_scales(scales, {found.a.depth // inst.block_size})"
         yield f"// Scales: a {inst.format('SA').name} for each {inst.block_size} k, laid out by {blocks}."
         yield f"// Maps of A's and B's: rows of tiles, 8 bytes to an element, no swizzle, boxes {boxes}."
-    defined = "#define __grid_constant__ __attribute__((grid_constant))\n"
-    if found.group == 2:
-        defined += "#define __cluster_dims__(x, y, z) __attribute__((cluster_dims(x, y, z)))\n"
-    yield HEADER.replace("#endif\n", f"{defined}#endif\n", 1)
+    pair = ["__cluster_dims__(x, y, z) __attribute__((cluster_dims(x, y, z)))"] * (found.group == 2)
+    yield header(GRID_CONSTANT, *pair)
     yield SHARED_ADDRESS.rstrip()
     yield ""
 

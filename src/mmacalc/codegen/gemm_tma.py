@@ -37,7 +37,7 @@ from .gemm_slices import (
     tile_rows,
 )
 from .gemm_staging import CudaPlan, accumulator, block_order, kernels
-from .ptx import DESCRIPTOR, HEADER, SHARED_ADDRESS
+from .ptx import DESCRIPTOR, ENTRY_OF_ONE_BLOCK, GRID_CONSTANT, SHARED_ADDRESS, header
 from .source import indented
 from .staging import Side
 from .tensor_copies import (
@@ -181,7 +181,7 @@ def _head(found: TmaPlan) -> Iterator[str]:
     yield f"// ldb multiples of {128 // found.a.bits} elements, N and ldd even; {found.name}_any takes all others."
     yield from map_comments((found.a, found.b))
     yield from mapped_notes(found.other)
-    yield HEADER.replace("#endif\n", "#define __grid_constant__ __attribute__((grid_constant))\n#endif\n", 1)
+    yield header(GRID_CONSTANT, one_block=True)
     yield SHARED_ADDRESS.rstrip()
     yield ""
 
@@ -196,7 +196,7 @@ def _constants(found: TmaPlan) -> Iterator[str]:
 
 
 def _kernel(found: TmaPlan) -> Iterator[str]:
-    yield 'extern "C" __global__ void __launch_bounds__(THREADS)'
+    yield ENTRY_OF_ONE_BLOCK
     yield f"{found.name}("
     yield "    const __grid_constant__ tensor_map A, const __grid_constant__ tensor_map B,"
     yield f"    {mapped_parameters(found.other, declared(found.other))}) {{"
@@ -217,9 +217,7 @@ def _prologue(found: TmaPlan) -> Iterator[str]:
     yield f"place_block(block, {rows}, (N + BLOCK_N - 1) / BLOCK_N, &tile_m, &tile_n);"
     if found.other.groups:
         yield from mapped_group(found.other)
-    yield "const int first_m = tile_m * BLOCK_M, first_n = tile_n * BLOCK_N;"
-    yield "int warpgroup;  // from lane 0 of the warp: so ptxas knows that all lanes have the same"
-    yield 'asm volatile("shfl.sync.idx.b32 %0, %1, 0, 0x1f, 0xffffffff;" : "=r"(warpgroup) : "r"(thread / WARPGROUP));'
+    yield "const int first_m = tile_m * BLOCK_M, first_n = tile_n * BLOCK_N, warpgroup = thread / WARPGROUP;"
     yield "const unsigned int a_stages = (shared_address(memory) + 1023) & ~1023u;"
     yield "const unsigned int b_stages = a_stages + STAGES * A_BYTES;"
     yield "const unsigned int full_at = shared_address(full), empty_at = shared_address(empty);  // 8 bytes each"

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = [
-    "DESCRIPTOR", "HEADER", "SHARED_ADDRESS", "SYNCHRONIZE", "braced", "launch", "operand_texts", "operands",
-    "statement",
+    "DESCRIPTOR", "ENTRY_OF_ONE_BLOCK", "GRID_CONSTANT", "HEADER", "SHARED_ADDRESS", "SYNCHRONIZE", "braced", "header",
+    "launch", "operand_texts", "operands", "statement",
 ]  # fmt: skip
 
 MOST_COLUMNS = 116
@@ -50,6 +50,22 @@ static __device__ unsigned long long descriptor(const void *tile, int leading, i
 """
 
 SYNCHRONIZE = 'asm volatile("bar.sync 0;" ::: "memory");'
+
+GRID_CONSTANT = "__grid_constant__ __attribute__((grid_constant))"  # of `header`
+
+# Without the 1 (a block of a multiprocessor) ptxas may ignore setmaxnreg: its message C7508, NVIDIA/cutlass #3406.
+ENTRY_OF_ONE_BLOCK = 'extern "C" __global__ void __launch_bounds__(THREADS, 1)'
+
+
+def header(*macros: str, one_block: bool = False) -> str:
+    """HEADER with more macros; one_block: that of __launch_bounds__ takes the 1 of ENTRY_OF_ONE_BLOCK, too.
+
+    >>> [line for line in header("__align__(n)", one_block=True).splitlines() if "bounds" in line or "align__" in line]
+    ['#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))', '#define __align__(n)']
+    """
+    text = HEADER.replace("#endif\n", "".join([f"#define {macro}\n" for macro in macros]) + "#endif\n", 1)
+    one, any_number = "__launch_bounds__(threads)", "__launch_bounds__(...)"
+    return text.replace(one, any_number).replace("(threads)", "(__VA_ARGS__)") if one_block else text
 
 
 def braced(first: int, count: int) -> str:
