@@ -7,6 +7,8 @@ import pytest
 import mmacalc
 from generated_products import Product
 from mmacalc import Error
+from mmacalc.codegen.gemm_choice import generated_gemm
+from mmacalc.formats import formats_named
 from samples import sampled
 
 MMA, WGMMA, TCGEN05 = "mma.sync.aligned", "wgmma.mma_async.sync.aligned", "tcgen05.mma.cta_group::"
@@ -59,3 +61,62 @@ def test_options_of_a_gemm_are_right_together(target, name, orders, sizes, optio
 def test_a_modifier_that_a_gemm_does_not_carry_out_is_refused(target, name, given, says):
     with pytest.raises(Error, match=re.escape(says)):
         mmacalc.generate(mmacalc.instruction(target, name), **given)
+
+
+TARGETS = ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250", "sm_70", "sm_75", "sm_80", "sm_89",
+           "sm_90a", "sm_100a", "sm_103a", "sm_120a", "xe2")  # fmt: skip
+TYPES = ("f16", "bf16", "fp8", "fp6", "fp4", "i8", "u8", "i4", "tf32", "f32", "f64", "mxfp8", "nvfp4", "b1")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_gemm_of_a_type_is_generated_around_an_instruction_of_it_or_refused(target):
+    made = set()
+    for element in TYPES:
+        try:
+            found = generated_gemm(target, element, (512, 512, 512))
+        except Error:  # which says why: see below
+            continue
+        inst, fields = found.instruction, found.modifiers
+        forms = {inst.format(side, fields).name for side in "AB"}
+        assert forms <= formats_named(element) | {"iu8", "iu4"}, element
+        assert inst.name in found.source
+        assert inst.scaled == (element in ("mxfp8", "nvfp4"))
+        assert found.source == mmacalc.generate(inst, gemm=(512, 512, 512), **fields)
+        made.add(element)
+    assert made >= {"f16"} or target in ("sm_70", "xe2")
+
+
+CHOSEN = [
+    ("gfx942", "f16", (70, 40, 100), {}, "v_mfma_f32_32x32x8_f16"),
+    ("sm_80", "i8", (70, 40, 144), {}, f"{MMA}.m16n8k32.row.col.s32.s8.s8.s32"),
+    ("gfx1100", "u8", (70, 40, 100), {}, "v_wmma_i32_16x16x16_iu8"),
+    ("sm_90a", "fp8", (150, 56, 144), {}, f"{WGMMA}.m64n256k32.f32.e4m3.e4m3"),
+    ("sm_90a", "f16", (70, 40, 256), {"weights": "int4"}, f"{MMA}.m16n8k16.row.col.f32.f16.f16.f32"),
+    ("sm_100a", "mxfp8", (300, 130, 256), {}, f"{TCGEN05}2.kind::mxf8f6f4.block_scale.block32"),
+    ("gfx950", "fp4", (37, 50, 288), {}, "v_mfma_f32_32x32x64_f8f6f4"),
+    ("gfx1250", "bf8", (24, 40, 256), {}, "v_wmma_f32_16x16x128_f8f6f4"),
+    ("sm_120a", "bf16", (70, 40, 144), {"epilogue": "relu,to=f16"}, f"{MMA}.m16n8k16.row.col.f32.bf16.bf16.f32"),
+    ("gfx1201", "i4", (70, 40, 96), {}, "v_wmma_i32_16x16x32_iu4"),
+]
+
+
+@sampled(("target", "element", "sizes", "options", "name"), CHOSEN, 3, whole=3)
+def test_a_gemm_around_the_instruction_of_its_type_is_right(target, element, sizes, options, name, tmp_path):
+    inst, fields, _ = generated_gemm(target, element, (4096, 4096, 4096), **options)
+    assert inst.name == name
+    fields = {**fields, **getattr(inst, "given", {})}
+    case = Product(target, name, ("row", "col"), sizes, tmp_path, **options, **fields).run()
+    assert case.findings == []
+    assert case.wrong() == 0
+
+
+@pytest.mark.parametrize(("target", "element", "options", "says"), [
+    ("gfx950", "fp6", {}, "has a kernel for this GEMM of fp6: a GEMM is generated for elements of 4 bits or whole"),
+    ("MI300X", "fp4", {}, "CDNA3 multiplies no fp4 matrices"),
+    ("H100", "f16", {"gemm": "5x5"}, "gemm is MxNxK, such as 4096x4096x4096; got '5x5'"),
+    ("H100", "fp7", {}, "unknown number format 'fp7'. Did you mean fp8"),
+    ("sm_70", "f16", {}, "no instruction of sm_70 (Volta) has a kernel for this GEMM of f16: a GEMM is generated"),
+])  # fmt: skip
+def test_a_gemm_for_which_there_is_no_instruction_is_refused(target, element, options, says):
+    with pytest.raises(Error, match=re.escape(says)):
+        generated_gemm(target, element, **{"gemm": (9, 9, 9), **options})

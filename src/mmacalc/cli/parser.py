@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 
 from ..base.checks import shown
 from ..base.errors import Error, did_you_mean
@@ -167,12 +168,23 @@ class Parser(argparse.ArgumentParser):
         shown = message if len(message) < 200 else f"{message[:200]}..."
         raise Error(f"{shown}.{self._meant(message)} `{self.prog} -h` lists the options.", kind="usage")
 
+    def _example(self, spellings: Sequence[str]) -> str:
+        """What an option takes that was given nothing, as the command's help has it."""
+        for option in self.command.options:
+            if {*option.spellings, *option.hidden}.intersection(spellings) and option.placeholder:
+                names = "|".join(map(re.escape, sorted(option.spellings, key=len, reverse=True)))
+                example = re.search(rf"(?<!\S)(?:{names}) [^\s-]\S*", self.command.about or "")
+                return f" It takes {option.placeholder}{f', as in `{example[0]}`' if example else f': {option.help}'}."
+        return ""
+
     def _meant(self, message: str) -> str:
-        """The option or the choice that an unknown one is close to."""
+        """The option or the choice that an unknown one is close to, or an example of what was left out."""
         _, invalid, after = message.partition("invalid choice: '")
         if invalid:
             given, _, choices = after.partition("' (choose from ")
             return did_you_mean(given, choices.rstrip(")").replace("'", "").split(", "))
+        if " expected " in message:
+            return self._example(message.removeprefix("argument ").partition(": expected ")[0].split("/"))
         _, unrecognized, words = message.partition("unrecognized arguments: ")
         if not unrecognized:
             return ""

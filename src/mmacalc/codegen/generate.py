@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     Text = TypeVar("Text")
 
-__all__ = ["Formulas", "GeneratedKernel", "formulas", "generate"]
+__all__ = ["Formulas", "GeneratedKernel", "formulas", "gemm_sizes", "generate"]
 
 LANGUAGES = {"hip": hip.kernel, "cuda": cuda.kernel}
 NOT_WRITTEN = {
@@ -183,7 +183,7 @@ def generate(
         others |= {**slices, "weights": weights, "ld": ld == "constants", **dict.fromkeys(modifiers, True)}
         size = instruction.architecture.wave(wave)
         found = exports.tile_plan(instruction, size, (order_a, order_b), tile, stages)
-        return exports.exported(language, found, _sizes(gemm), others)
+        return exports.exported(language, found, gemm_sizes(gemm), others)
     if language != native:
         raise Error(
             f"{instruction.name} is an instruction of {instruction.architecture.title}: the language is {native}"
@@ -205,7 +205,7 @@ def generate(
         modifiers = {**modifiers, "weights": True} if weights else modifiers
         scales = scales_asked(block_scales, instruction)
         shape = Shape((order_a, order_b), tile, stages, epilogue, (split_k, batch, groups), scales)
-        return plain(_whole(instruction, size, _sizes(gemm), shape, modifiers))
+        return plain(_whole(instruction, size, gemm_sizes(gemm), shape, modifiers))
     if weights or any(given is not None for given in (tile, stages, epilogue, *slices.values())):
         raise Error(
             f"tile, stages, epilogue, {', '.join(slices)} and weights are of a whole GEMM (tile also of attention): "
@@ -292,7 +292,12 @@ def _attention(
     return attention_hip.source(attention_plan(inst, problem.head, seen, wave, tile, problem.head_v), problem)
 
 
-def _sizes(gemm: str | Sequence[int]) -> tuple[int, int, int]:
+def gemm_sizes(gemm: str | Sequence[int]) -> tuple[int, int, int]:
+    """M, N and K of a GEMM.
+
+    Raises:
+        Error: they are not three numbers from 1 on.
+    """
     m, n, k = extents(gemm, 3, "gemm is MxNxK, such as 4096x4096x4096")
     if min(m, n, k) < 1 or max(m, n, k) >= 1 << 31:
         raise Error(f"the sizes of a GEMM are from 1 to {(1 << 31) - 1}; got {shown(gemm)}")

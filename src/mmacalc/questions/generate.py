@@ -4,7 +4,7 @@
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --check              compile it, look at what came out
     mmacalc generate -a a100 -i mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32      CUDA, with inline PTX
     mmacalc generate -a h100 -i wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 --lds    A and B in shared memory
-    mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --gemm 512x512x512    a tiled GEMM for any sizes
+    mmacalc generate -a MI300X --type bf16 --gemm 4096x4096x4096    a tiled GEMM around the best instruction
     mmacalc generate -a gfx942 -i v_mfma_f32_32x32x8_f16 --gemm 512x512x512 --epilogue alpha,bias=column,gelu,to=bf16
     mmacalc generate -a MI355X -i v_mfma_f32_32x32x64_f8f6f4 --blgp fp4 --gemm 4096x4096x4096    A fp8, B fp4
     mmacalc generate -a B200 -i tcgen05.mma.cta_group::2.kind::f16 -m m=256 -m n=256 -m a=bf16 --gemm 4096x4096x4096
@@ -30,6 +30,7 @@ from ..model.tensor_memory import SHAPE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from ..codegen.check import Checked
     from ..codegen.generate import Formulas, GeneratedKernel
@@ -255,27 +256,48 @@ def _formula_alone(options: Options) -> None:
             )
 
 
-def _instruction(options: Options, fields: Mapping[str, object]) -> Instruction:
-    """The instruction that is named, or of attention the one for the GPU and the type.
+def _chosen(options: Options, fields: Mapping[str, object], given: dict[str, Any]) -> tuple[Instruction, str]:
+    """The instruction for the GPU and the type of attention or of a GEMM, and the source around it.
+
+    Args:
+        given: the options of `generate`.
 
     Raises:
-        Error: none is named of anything else, or what only a named one has.
+        Error: there is none, neither attention nor a GEMM is asked for, or what only a named instruction has.
     """
     from ..base.errors import Error
 
-    if options.instruction is not None:
-        if options.type:
-            raise Error("--type chooses an instruction for attention, and -i names one: leave out one of them")
-        from ..catalog import entry
-
-        return entry(options.architecture).meant(options.instruction)
-    if not options.attention or options.formula:
-        raise Error("an instruction is needed, -i NAME (`mmacalc find` lists them); --attention alone chooses one")
+    if options.formula or not (options.attention or options.gemm):
+        raise Error(
+            "an instruction is needed, -i NAME (`mmacalc find` lists them); --attention and --gemm alone choose one"
+        )
     if fields:
         raise Error(f"modifiers are of an instruction: give -i, too, or leave out {', '.join(fields)}")
-    from ..codegen.attention_choice import attention_instruction
+    element = options.type or "f16"
+    if options.attention:
+        from ..codegen.attention_choice import attention_instruction
+        from ..codegen.generate import generate
 
-    return attention_instruction(options.architecture, options.attention, options.type or "f16")
+        inst = attention_instruction(options.architecture, options.attention, element)
+        return inst, generate(inst, **given)
+    from ..codegen.gemm_choice import generated_gemm
+
+    chosen = generated_gemm(options.architecture, element, **given)
+    return chosen.instruction, chosen.source
+
+
+def _named(options: Options) -> Instruction:
+    """The instruction that -i names.
+
+    Raises:
+        Error: --type is given, too.
+    """
+    from ..base.errors import Error
+    from ..catalog import entry
+
+    if options.type:
+        raise Error("--type chooses an instruction for --attention or --gemm, and -i names one: leave out one of them")
+    return entry(options.architecture).meant(options.instruction)
 
 
 def run(options: Options) -> Reply:
@@ -283,18 +305,22 @@ def run(options: Options) -> Reply:
     from ..codegen.generate import GeneratedKernel, formulas, generate
 
     fields = modifiers(options, MODIFIERS)
-    inst = _instruction(options, fields)
-    if options.formula:
+    inst = None if options.instruction is None else _named(options)
+    if inst and options.formula:
         _formula_alone(options)
         found = formulas(inst.operand(options.formula, wave=options.wavefront, **fields))
         return show(options.json, "formula", IndexExpressions(found), formula_text)
-    source = generate(
-        inst, options.lang, options.order_a, options.order_b, options.ld, wave=options.wavefront, gemm=options.gemm,
-        lds=options.lds, tile=options.tile, stages=options.stages, epilogue=options.epilogue,
-        attention=options.attention, causal=options.causal, window=options.window, split_k=options.split_k,
-        batch=options.batch, groups=options.groups, block_scales=options.block_scales, weights=options.weights,
-        **fields,
-    )  # fmt: skip
+    given = {
+        "language": options.lang, "order_a": options.order_a, "order_b": options.order_b, "ld": options.ld,
+        "wave": options.wavefront, "gemm": options.gemm, "lds": options.lds, "tile": options.tile,
+        "stages": options.stages, "epilogue": options.epilogue, "attention": options.attention,
+        "causal": options.causal, "window": options.window, "split_k": options.split_k, "batch": options.batch,
+        "groups": options.groups, "block_scales": options.block_scales, "weights": options.weights,
+    }  # fmt: skip
+    if inst:
+        source = generate(inst, **given, **fields)
+    else:
+        inst, source = _chosen(options, fields, given)
     if options.output:
         from ..base.files import write
 
@@ -327,10 +353,13 @@ COMMAND = Command(
     __doc__,
     (
         ARCHITECTURE,
-        option("-i", "--instruction", placeholder="NAME", help="instruction name (default of --attention: the best)"),
         option(
-            "--type", placeholder="FORMAT", known=("f16", "bf16"),
-            help="of --attention without -i: f16 (default) or bf16",
+            "-i", "--instruction", placeholder="NAME",
+            help="instruction name (default of --attention and --gemm: the best)",
+        ),
+        option(
+            "--type", placeholder="FORMAT", known=("f16", "bf16", "fp8", "i8"),
+            help="of --attention and --gemm without -i: f16 (default), bf16; of --gemm also fp8, mxfp4, i8 ...",
         ),
         WAVE, JSON,
         option(
