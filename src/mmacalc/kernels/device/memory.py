@@ -7,6 +7,8 @@ every array as it was.
 from __future__ import annotations
 
 import mmap
+import platform
+import sys
 import threading
 import weakref
 from bisect import bisect_right
@@ -36,17 +38,29 @@ FIRST_KEPT = 0x7000_0000_0000
 GAP = 1 << 16
 """Bytes between two regions, where an access is out of bounds."""
 ALIGNMENT = 256
+NO_RESERVE = 0x4000 if sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64") else 0
+"""MAP_NORESERVE (Linux, asm-generic/mman.h), which Python 3.10 does not name: what is kept beside an array may be many
+times as large as the array, and Linux refuses one mapping that is larger than all memory, however little is used."""
 
 
 def untouched(shape: tuple[int, ...], dtype: Any) -> Array:
     """Zeros that take no memory until they are touched. Those of np.zeros do where the C library gives it memory that
     was used before: it then writes them all.
 
+    Raises:
+        MemoryError: the system does not promise as much.
+
     >>> int(untouched((1 << 20, 4), np.int64)[1 << 19].sum())
     0
     """
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    found: Array = np.frombuffer(mmap.mmap(-1, max(1, size)), dtype, size // np.dtype(dtype).itemsize).reshape(shape)
+    count = int(np.prod(shape))
+    size = max(1, count * np.dtype(dtype).itemsize)
+    flags = (mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | NO_RESERVE,) if NO_RESERVE else ()
+    try:
+        room = mmap.mmap(-1, size, *flags)
+    except (OSError, OverflowError) as problem:
+        raise MemoryError(f"{size} bytes: {problem}") from None
+    found: Array = np.frombuffer(room, dtype, count).reshape(shape)
     return found
 
 

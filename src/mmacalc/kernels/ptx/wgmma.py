@@ -112,7 +112,7 @@ class Descriptors:
                 else:  # as kernels have it that are right on the hardware: swizzles go by the address itself
                     self.machine.launch.remark(step, f"{message}, which has no known effect")
             width, stride = WIDTHS.get(mode, 16), (int(descriptor) >> 32 & 0x3FFF) << 4
-            if stride % width:
+            if stride % width and len(places[at]) > 8:  # 8 rows have no next part
                 self.machine.launch.find(
                     "descriptor", step, f"the descriptor of {name} has a stride of {stride} bytes, which is not a "
                     f"multiple of {width}: its {mode} swizzle exchanges the parts of rows that begin at multiples of "
