@@ -233,6 +233,7 @@ def test_a_wait_that_is_missing_on_the_emulator_is_missing_in_lint(target, tmp_p
 COPY = "tensor_load_to_lds s[0:3], s[4:11]"
 LOAD = "global_load_async_to_lds_b32 v1, v[2:3], off"
 READ = "s_barrier_signal -1\ns_barrier_wait -1\nds_load_b32 v4, v5\ns_wait_dscnt 0x0"
+POLL = ".L:\nds_load_b32 v4, v5\ns_wait_dscnt 0x0\nv_cmp_eq_u32 vcc_lo, v4, v6\ns_cbranch_vccz .L"
 
 
 @pytest.mark.parametrize(("lines", "expected"), [
@@ -245,6 +246,9 @@ READ = "s_barrier_signal -1\ns_barrier_wait -1\nds_load_b32 v4, v5\ns_wait_dscnt
     (f"{READ}\n{COPY}", []),
     (f"{COPY}\ns_swap_pc_i64 s[30:31], s[28:29]\n{READ}", []),
     (f"tensor_store_from_lds s[0:3], s[4:11]\n{READ}", []),
+    (f"{COPY}\n{POLL}\n{READ}", []),  # the descriptor may name a barrier in LDS, which the loop polls
+    (f"{LOAD}\nds_atomic_async_barrier_arrive_b64 v5\n{READ}", []),
+    (f"{COPY}\nds_atomic_async_barrier_arrive_b64 v5\n{READ}", [(5, 1, "s_wait_tensorcnt 0x0")]),
 ])  # fmt: skip
 def test_a_copy_into_lds_that_nothing_waits_for_is_named_where_lds_is_read_first(lines, expected):
     found = mmacalc.lint(f"{lines}\ns_endpgm", "gfx1250").findings

@@ -21,7 +21,7 @@ from .attention_parts import (
 )
 from .fragments import fragment, runs
 from .gemm_cuda import product_functions
-from .gemm_staging import COPY_ASYNC, VECTOR
+from .gemm_staging import VECTOR, copy_async
 from .ldmatrix import matrices
 from .ptx import SYNCHRONIZE
 from .source import indented
@@ -62,7 +62,7 @@ def source(found: CudaAttentionPlan, sizes: Problem) -> str:
     """
     held = held_in_registers(found)
     lines = [*head(found), *_constants(found, held), *softmax_functions(found, held), *rescaled(held)]
-    lines += [COPY_ASYNC.replace("of the last ALL_BUT stages", "committed last").replace("ALL_BUT", "1"), WAIT_ALL]
+    lines += [copy_async(1, "committed last", pointer=True), WAIT_ALL]
     for side in (found.k, found.v):
         lines += side.tile.function()
     lines += [COPY_ROWS, *product_functions(found.instruction, {False, True})]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import gcd
 
 from ..base.checks import whole
 from ..base.errors import Error
 from ..base.records import TupleRecord
 from .epilogue import NO_EPILOGUE, output_format, parameters
-from .fragments import fragment, runs
+from .fragments import fragment, runs, total
 from .gemm_scales import INPUTS, stride_declared, stride_passed
 from .gemm_slices import is_sliced, name_ending, notes, sliced_kernel, sliced_launch, tile_places, tile_rows
 from .ptx import HEADER, SHARED_ADDRESS
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from .gemm_tma import TmaPlan
 
 __all__ = [
-    "COPY_ASYNC", "FIRST_ASYNC", "STATIC_BYTES", "THREADS", "VECTOR", "CudaPlan", "accumulator", "arguments",
-    "block_order", "element_of", "ended", "ends", "head", "kernels", "launch_line", "loop_head", "output_of",
+    "FIRST_ASYNC", "STATIC_BYTES", "THREADS", "VECTOR", "CudaPlan", "accumulator", "arguments", "block_order",
+    "copy_async", "element_of", "ended", "ends", "head", "kernels", "launch_line", "loop_head", "output_of",
     "place_of_block", "registers_of", "staging", "target_number", "tile_arguments",
 ]  # fmt: skip
 
@@ -113,8 +114,16 @@ class CudaPlan(TupleRecord):
 
     def aligned(self, m: int, n: int, k: int, lda: int, ldb: int, ldd: int) -> bool:
         """Whether the kernel for aligned matrices takes these sizes."""
-        leads = lda % self.lead_multiple(self.a) or ldb % self.lead_multiple(self.b)
-        return not (leads or k % self.depth_multiple or n % self.stored or ldd % self.stored)
+        given = {"K": k, "lda": lda, "ldb": ldb, "M": m, "N": n, "ldd": ldd}
+        return not any(given[name] % count for name, count in self.multiples.items())
+
+    @property
+    def multiples(self) -> dict[str, int]:
+        """What the sizes of aligned matrices are multiples of, where that is more than 1."""
+        rows = {name: VECTOR // side.bytes for name, side in (("M", self.a), ("N", self.b)) if not side.rows_of_k}
+        found = {"K": self.depth_multiple, "lda": self.lead_multiple(self.a), "ldb": self.lead_multiple(self.b)}
+        found |= {"M": rows.get("M", 1), "N": max(rows.get("N", 1), self.stored), "ldd": self.stored}
+        return {name: count for name, count in found.items() if count > 1}
 
     @property
     def rows_of_k(self) -> tuple[Side, ...]:
@@ -201,17 +210,12 @@ def head(found: CudaPlan) -> Iterator[str]:
     yield f"// A (M x K) lies {words[found.a.along_k]}, B (K x N) {words[not found.b.along_k]}, D (M x N) row by row."
     if in_bytes(inst):
         yield f"// {IN_BYTES}"
-    count, other = found.lead_multiple(found.a), found.lead_multiple(found.b)
-    deeper = f"K of {found.depth_multiple}, " if found.depth_multiple > count else "K, "
-    depth = deeper if found.rows_of_k else ""
-    leads = (
-        f"{depth}lda, ldb multiples of {count}"
-        if count == other
-        else f"{depth}lda multiples of {count}, ldb of {other}"
-    )
-    pairs = f"; N, ldd of {found.stored}" if found.stored > 1 else ""
+    named: dict[int, list[str]] = {}
+    for name, count in found.multiples.items():
+        named.setdefault(count, []).append(name)
+    multiples = "; ".join(f"{', '.join(names)} multiples of {count}" for count, names in named.items())
     yield f"// ld are in elements. {found.name}"
-    yield f"// is for aligned matrices: {leads}{pairs};"
+    yield f"// is for aligned matrices: {multiples};"
     yield f"// {found.name}_any for all others."
     yield from notes(found)
     yield HEADER + SHARED_ADDRESS.rstrip()
@@ -220,16 +224,30 @@ def head(found: CudaPlan) -> Iterator[str]:
 
 COPY_ASYNC = """\
 // Starts to copy 16 bytes to shared memory, of which the last 16 - bytes are zeros.
-static __device__ void copy(unsigned char *to, const void *from, int bytes) {
+static __device__ void copy(ADDRESS to, const void *from, int bytes) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-                 : : "r"(shared_address(to)), "l"(from), "r"(bytes) : "memory");
+                 : : "r"(SHARED), "l"(from), "r"(bytes) : "memory");
 }
 
 static __device__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-// Waits for all copies but those of the last ALL_BUT stages.
+// Waits for all copies but those LAST.
 static __device__ void wait_for_copies() { asm volatile("cp.async.wait_group ALL_BUT;" ::: "memory"); }
 """
+
+
+def copy_async(all_but: int, last: str, pointer: bool = False) -> str:
+    """The functions around cp.async.
+
+    Args:
+        all_but: groups that are not waited for; last: which these are, in words. pointer: whether `copy` takes a
+            pointer instead of an address in shared memory.
+    """
+    address, shared = ("unsigned char *", "shared_address(to)") if pointer else ("unsigned int ", "to")
+    text = COPY_ASYNC.replace("ADDRESS ", address).replace("SHARED", shared)
+    return text.replace("LAST", last).replace("ALL_BUT", str(all_but))
+
+
 COPY = """\
 // Copies 16 bytes to shared memory, of which the last 16 - bytes are zeros.
 static __device__ void copy(unsigned char *to, const void *from, int bytes) {
@@ -261,42 +279,72 @@ def staging(found: CudaPlan, placed: bool = True) -> Iterator[str]:
     copied = not (found.a.turned and found.b.turned)
     asynchronous = copied and target_number(found.instruction) >= FIRST_ASYNC
     if asynchronous:
-        yield COPY_ASYNC.replace("ALL_BUT", str(found.stages - 2))
+        yield copy_async(found.stages - 2, f"of the last {found.stages - 2} stages")
     else:
         yield COPY * copied + AT_ONCE
     for side in (found.a, found.b):
         if placed or side.turned:
             yield from side.tile.function()
         depth = "BLOCK_K" if found.shares(side) == 1 else str(side.depth)
-        yield from _turning(side, depth) if side.turned else _copying(side, depth)
+        yield from _turning(side, depth) if side.turned else _copying(side, depth, asynchronous)
 
 
-def _copying(side: Side, depth: str) -> Iterator[str]:
+def _copying(side: Side, depth: str, asynchronous: bool) -> Iterator[str]:
     """Rows of memory become rows of the tile, in the order of the threads."""
     tile, letter = side.tile, side.name.lower()
-    copies = -(-tile.bytes // VECTOR // THREADS)
     kind, name = f"{letter}_copies", side.name
     yield f"// How a thread copies a stage of {name}, 16 bytes at a time: shared memory is filled in threads' order,"
     yield "// and the swizzle says which bytes of which row those are. Zeros beyond the matrix."
     yield "template <bool aligned>"
     yield f"struct {kind} {{"
-    yield f"    enum {{ COPIES = {copies}, ROW = {tile.row_bytes} }};"
+    yield f"    enum {{ COPIES = {_copies(side)}, ROW = {tile.row_bytes} }};"
     yield f"    const {side.element} *from[COPIES];"
     yield "    long long next;  // elements from stage to stage"
-    what = "the first k" if side.along_k else "the k; the elements that the matrix has"
+    many = "[COPIES]" if _distance(side) is None else ""
     more = "" if side.along_k else ", inside[COPIES]"
-    yield f"    int at, place[COPIES]{more};  // in shared memory; {what}"
+    what = "the first k" + ("; the elements that the matrix has" if more else "")
+    yield f"    int at, place{many}{more};  // in shared memory; {what}"
     yield ""
-    yield from _beginning(side, depth)
-    yield from _one_stage(side)
+    yield from _beginning(side, depth, asynchronous)
+    yield from _one_stage(side, asynchronous)
     yield "};"
     yield ""
 
 
-def _beginning(side: Side, depth: str) -> Iterator[str]:
+def _copies(side: Side) -> int:
+    """How often a thread copies 16 bytes of a stage."""
+    return -(-side.tile.bytes // VECTOR // THREADS)
+
+
+def _distance(side: Side) -> int | None:
+    """How many k, or bytes of a row, lie between what a thread copies and what it copies next; None if that differs.
+
+    >>> _distance(Side("B", 128, 32, "unsigned short", 16, False, False))
+    8
+    """
+    tile = side.tile
+    found: set[int] = set()
+    for thread in range(THREADS):
+        places = []
+        for at in range(thread * VECTOR, tile.bytes, THREADS * VECTOR):
+            byte = tile.swizzle.address(at)
+            if tile.panel:
+                rows = tile.rows * tile.panel
+                row, column = byte % rows // tile.panel, byte // rows * tile.panel + byte % tile.panel
+            else:
+                row, column = divmod(byte, tile.row_bytes)
+            places.append(column if side.along_k else row)
+        found.update(later - place for place, later in pairwise(places))
+    if tile.bytes % (VECTOR * THREADS) or len(found) > 1:
+        return None
+    return found.pop() if found else 0
+
+
+def _beginning(side: Side, depth: str, asynchronous: bool) -> Iterator[str]:
     """The constructor: where the thread's bytes lie in memory."""
     tile, kind, count = side.tile, f"{side.name.lower()}_copies", VECTOR // side.bytes
     partly = tile.bytes % (VECTOR * THREADS)  # not every thread copies in the last round
+    place = "place[n]" if _distance(side) is None else "if (n == 0) place"
     yield f"    __device__ {kind}(const {side.element} *matrix, int first, int extent, int ld, int thread) {{"
     yield f"        at = thread * {VECTOR};"
     yield f"        next = {depth if side.along_k else f'(long long){depth} * ld'};"
@@ -305,44 +353,52 @@ def _beginning(side: Side, depth: str) -> Iterator[str]:
     if partly:
         yield f"            if (at + n * {THREADS * VECTOR} >= {tile.bytes}) break;"
     yield from (f"            {line}" for line in _origin(side))
+    beyond = "is any %s: what it gives is not stored."
     if side.along_k:
-        yield "            // A row beyond the matrix is any row: what it gives is not stored."
+        yield f"            // A row beyond the matrix {beyond % 'row'}"
         yield "            const int m = first + row < extent ? first + row : extent - 1;"
         yield "            from[n] = matrix + (long long)m * ld + column;"
-        yield "            place[n] = column;"
+        yield f"            {place} = column;"
     else:
-        yield "            const int m = first + column;"
+        yield f"            // What is beyond an aligned matrix {beyond % 'part of it'}"
+        yield f"            const int m = !aligned || first + column < extent ? first + column : extent - {count};"
         yield "            from[n] = matrix + (long long)row * ld + m;"
-        yield "            place[n] = row;"
+        yield f"            {place} = row;"
         yield f"            inside[n] = extent - m < {count} ? extent - m : {count};"
+    if asynchronous:
+        yield "            // The pointer stays in a register: else each stage computes it from row and column."
+        yield '            if (aligned) asm("" : "+l"(from[n]));'
     yield "        }"
     yield "    }"
     yield ""
 
 
-def _one_stage(side: Side) -> Iterator[str]:
+def _one_stage(side: Side, asynchronous: bool) -> Iterator[str]:
     """The copies of one stage."""
-    tile, count = side.tile, VECTOR // side.bytes
+    tile, count, distance = side.tile, VECTOR // side.bytes, _distance(side)
     partly = tile.bytes % (VECTOR * THREADS)
     yield "    // `left`: k of this stage and all behind it."
     yield "    __device__ void copy_stage(unsigned char *tile, int left) {"
+    to = "const unsigned int to = shared_address(tile)" if asynchronous else "unsigned char *const to = tile"
+    yield f"        {to} + at;"
     yield "#pragma unroll"
     yield "        for (int n = 0; n < COPIES; ++n) {"
     if partly:
         yield f"            if (at + n * {THREADS * VECTOR} >= {tile.bytes}) break;"
-    yield f"            unsigned char *to = tile + at + n * {THREADS * VECTOR};"
-    size = f" * {side.bytes}" if side.bytes > 1 else ""
+    place = "place[n]"
+    if distance is not None:
+        place = total([(distance // side.bytes if side.along_k else distance, "n"), (1, "place")])
     if side.along_k:
-        yield "            const int more = left - place[n];"
-        yield "            if (aligned) {"
-        yield f"                copy(to, from[n], more > 0 ? {VECTOR} : 0);"
+        yield f"            const int more = left - {place if distance in (None, 0) else f'({place})'};"
     else:
-        yield "            const int more = place[n] < left ? inside[n] : 0;"
-        yield "            if (aligned) {"
-        yield f"                copy(to, from[n], more > 0 ? more{size} : 0);"
+        yield f"            const int more = {place} < left ? inside[n] : 0;"
+    yield "            if (aligned) {"
+    test = "more > 0" if side.along_k else f"{place} < left"
+    yield f"                copy(to + n * {THREADS * VECTOR}, from[n], {test} ? {VECTOR} : 0);"
     yield "            } else {"
+    yield f"                {side.element} *const each = ({side.element} *)(tile + at + n * {THREADS * VECTOR});"
     yield "#pragma unroll"
-    yield f"                for (int e = 0; e < {count}; ++e) (({side.element} *)to)[e] = e < more ? from[n][e] : 0;"
+    yield f"                for (int e = 0; e < {count}; ++e) each[e] = e < more ? from[n][e] : 0;"
     yield "            }"
     yield "            from[n] += next;"
     yield "        }"

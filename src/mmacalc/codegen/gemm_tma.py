@@ -217,7 +217,9 @@ def _prologue(found: TmaPlan) -> Iterator[str]:
     yield f"place_block(block, {rows}, (N + BLOCK_N - 1) / BLOCK_N, &tile_m, &tile_n);"
     if found.other.groups:
         yield from mapped_group(found.other)
-    yield "const int first_m = tile_m * BLOCK_M, first_n = tile_n * BLOCK_N, warpgroup = thread / WARPGROUP;"
+    yield "const int first_m = tile_m * BLOCK_M, first_n = tile_n * BLOCK_N;"
+    yield "int warpgroup;  // from lane 0 of the warp: so ptxas knows that all lanes have the same"
+    yield 'asm volatile("shfl.sync.idx.b32 %0, %1, 0, 0x1f, 0xffffffff;" : "=r"(warpgroup) : "r"(thread / WARPGROUP));'
     yield "const unsigned int a_stages = (shared_address(memory) + 1023) & ~1023u;"
     yield "const unsigned int b_stages = a_stages + STAGES * A_BYTES;"
     yield "const unsigned int full_at = shared_address(full), empty_at = shared_address(empty);  // 8 bytes each"
