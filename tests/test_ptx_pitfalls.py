@@ -208,3 +208,12 @@ def test_a_descriptor_of_tcgen05_that_reaches_beyond_shared_memory_stops_the_lau
     assert wide != text
     with pytest.raises(mmacalc.Error, match=r"tcgen05\.mma.*is outside shared memory, which has \d+ bytes"):
         launched(compiled(wide)["gemm<0>"], CASES["gemm"])
+
+
+def test_a_descriptor_of_tcgen05_with_another_swizzle_than_its_tensor_copy_is_named() -> None:
+    text = recorded.text("ptx/blackwell_sm_100a.ptx.gz")
+    other = re.sub(r"\b46117566620495380\d\d\b", lambda found: str(np.int64(int(found[0]) ^ -(1 << 62))), text)
+    assert other != text
+    launch, _ = launched(compiled(other)["gemm<0>"], CASES["gemm"])
+    words = "has the swizzle 64B; the tensor copy that wrote these bytes had 128B"
+    assert [one for one in launch.findings.values() if one.kind == "descriptor" and words in one.message]

@@ -37,6 +37,7 @@ __all__ = ["commit", "copy", "moved_up", "multiply", "shift"]
 # The swizzle of a shared-memory descriptor of tcgen05, bits 61 to 63 (PTX ISA 9.7.16.4.1): bytes of a row, and the
 # mask.
 MODES = {0: (16, 0), 6: (32, 0x10), 4: (64, 0x30), 2: (128, 0x70)}
+TCGEN05_SWIZZLES = {0: "none", 6: "32B", 4: "64B", 2: "128B"}
 PIPED = ("cp", "shift")
 """Operations that a tcgen05.mma of the same thread follows without a wait (PTX ISA 9.7.16.6.2)."""
 PADDED = {"b4x16_p64": 4, "b6x16_p32": 6}
@@ -385,6 +386,7 @@ def _product(  # noqa: C901, PLR0913, PLR0915
         alone = matrix_granules(code, rows // halves, k, bits, bool(turned), _mode(step, code), machine.granule)
         granules = np.concatenate([cta * machine.shared_size // machine.granule + alone for cta in ctas])
         machine.check_async_read(step, thread, granules)
+        machine.descriptors.copied_alike(step, np.array([thread]), name, granules, TCGEN05_SWIZZLES[code >> 61])
         reads.append(granules)
     columns = _columns(step, starts["D"], places["D"].registers)
     quarters = form.quarters

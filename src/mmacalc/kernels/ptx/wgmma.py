@@ -97,7 +97,7 @@ class Descriptors:
         """A product reads a matrix at places (group, row, depth), by a descriptor of each group."""
         for at, descriptor in enumerate(given.tolist()):
             mode = swizzles.get(int(descriptor) & max(swizzles), "")
-            self._copied_alike(step, numbers[at : at + 1], name, places[at], mode)
+            self.copied_alike(step, numbers[at : at + 1], name, np.unique(places[at] // self.machine.granule), mode)
             if (step.index, name, int(descriptor)) in self.seen:
                 continue
             self.seen.add((step.index, name, int(descriptor)))
@@ -128,10 +128,11 @@ class Descriptors:
                 "its layout", number,
             )  # fmt: skip
 
-    def _copied_alike(self, step: Step, number: Array, name: str, places: Array, mode: str) -> None:
+    def copied_alike(self, step: Step, number: Array, name: str, granules: Array, mode: str) -> None:
+        """A product reads granules by a descriptor with a swizzle: that of the tensor copy that wrote them."""
         if self.swizzles is None or not mode:
             return
-        found = self.swizzles[np.unique(places // self.machine.granule)]
+        found = self.swizzles[granules]
         for other in np.unique(found[found > 0]).tolist():
             if SWIZZLES[other - 1] != mode:
                 self.machine.launch.find(
