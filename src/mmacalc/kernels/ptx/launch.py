@@ -556,9 +556,6 @@ class Launch:
             if space in ("", name):
                 fences.fence(threads.team, threads.member, before)
 
-    def count_matrix(self, step: Step, warps: int) -> None:
-        """A matrix instruction of some warps."""
-
     def before(self, step: Step, threads: Threads) -> None:
         """Threads are about to execute a statement."""
         for observer in self.observers:

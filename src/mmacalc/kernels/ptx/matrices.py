@@ -140,7 +140,6 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
         _whole_warps(machine, step, threads)
         files = {name: _file(machine, threads, getters[name], wide.get(name, False)) for name in getters}
         _put_file(machine, threads, sinks, executor(files), wide_d)
-        machine.launch.count_matrix(step, len(threads) // 32)
 
     step.run = run
 

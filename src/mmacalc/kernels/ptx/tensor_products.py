@@ -15,7 +15,7 @@ from ...families.descriptors import INPUT_CODES, MX, OUTPUT_CODES, SCALE_CODES, 
 from ...families.tensor_memory import COLUMNS, LANES, copy_layout
 from ...ptx.module import Address, is_braced
 from .mbarriers import shared_address
-from .wgmma import matrix_granules, matrix_offsets
+from .wgmma import SWIZZLE_MODES, matrix_granules, matrix_offsets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["commit", "copy", "moved_up", "multiply", "shift"]
 
-# The swizzle of a shared-memory descriptor of tcgen05, bits 61 to 63 (PTX ISA 9.7.16.4.1): bytes of a row, and the
-# mask.
-MODES = {0: (16, 0), 6: (32, 0x10), 4: (64, 0x30), 2: (128, 0x70)}
+# The swizzle of a shared-memory descriptor of tcgen05, bits 61 to 63 (PTX ISA 9.7.16.4.1).
 TCGEN05_SWIZZLES = {0: "none", 6: "32B", 4: "64B", 2: "128B"}
 PIPED = ("cp", "shift")
 """Operations that a tcgen05.mma of the same thread follows without a wait (PTX ISA 9.7.16.6.2)."""
@@ -253,10 +251,10 @@ def moved_up(cells: Array) -> Array:
 
 
 def _mode(step: Step, descriptor: int) -> tuple[int, int]:
-    mode = MODES.get(descriptor >> 61)
+    mode = TCGEN05_SWIZZLES.get(descriptor >> 61)
     if mode is None:
         raise Error(f"line {step.line}: {step.text}: the swizzle {descriptor >> 61} of the descriptor is not covered")
-    return mode
+    return SWIZZLE_MODES[mode]
 
 
 def multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
@@ -442,7 +440,6 @@ def _product(  # noqa: C901, PLR0913, PLR0915
     queue = memory.queues.setdefault(thread, [])
     written = [(cta, quarters, columns) for cta in ctas]
     queue.append(_Operation(machine, step, thread, carry_out, written, reads, tuple(sources)))
-    machine.launch.count_matrix(step, 1)
 
 
 def _inside(machine: Machine, step: Step, thread: int, offsets: Array, size: int) -> None:

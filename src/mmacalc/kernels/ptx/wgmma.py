@@ -29,14 +29,13 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["BUILDERS", "Descriptors", "Products", "matrix_granules", "matrix_offsets"]
+__all__ = ["BUILDERS", "SWIZZLE_MODES", "Descriptors", "Products", "matrix_granules", "matrix_offsets"]
 
+SWIZZLE_MODES = {"none": (16, 0), "32B": (32, 0x10), "64B": (64, 0x30), "128B": (128, 0x70)}
+"""Of each swizzle the bytes of a row, and its mask."""
 # Descriptor of wgmma (PTX ISA 9.7.15.5.1, matrix descriptor): bits 62 and 63.
-MODES = {0: (16, 0), 1: (128, 0x70), 2: (64, 0x30), 3: (32, 0x10)}
-WGMMA_SWIZZLES = {code << 62: name for code, name in enumerate(("none", "128B", "64B", "32B"))}
-"""The swizzles by the upper bits of a descriptor."""
-WIDTHS = {"32B": 32, "64B": 64, "128B": 128}
-"""Bytes of a row of each."""
+WGMMA_SWIZZLES = ("none", "128B", "64B", "32B")
+MODES = tuple([SWIZZLE_MODES[name] for name in WGMMA_SWIZZLES])
 
 
 @lru_cache(maxsize=512)
@@ -91,12 +90,10 @@ class Descriptors:
         if self.swizzles is not None:
             self.swizzles[granules] = 0
 
-    def check(
-        self, step: Step, numbers: Array, name: str, given: Array, places: Array, swizzles: dict[int, str]
-    ) -> None:
+    def check(self, step: Step, numbers: Array, name: str, given: Array, places: Array) -> None:
         """A product reads a matrix at places (group, row, depth), by a descriptor of each group."""
         for at, descriptor in enumerate(given.tolist()):
-            mode = swizzles.get(int(descriptor) & max(swizzles), "")
+            mode = WGMMA_SWIZZLES[int(descriptor) >> 62]
             self.copied_alike(step, numbers[at : at + 1], name, np.unique(places[at] // self.machine.granule), mode)
             if (step.index, name, int(descriptor)) in self.seen:
                 continue
@@ -111,7 +108,7 @@ class Descriptors:
                     self.machine.launch.find("descriptor", step, message, numbers[at : at + 1])
                 else:  # as kernels have it that are right on the hardware: swizzles go by the address itself
                     self.machine.launch.remark(step, f"{message}, which has no known effect")
-            width, stride = WIDTHS.get(mode, 16), (int(descriptor) >> 32 & 0x3FFF) << 4
+            width, stride = SWIZZLE_MODES[mode][0], (int(descriptor) >> 32 & 0x3FFF) << 4
             if stride % width and len(places[at]) > 8:  # 8 rows have no next part
                 self.machine.launch.find(
                     "descriptor", step, f"the descriptor of {name} has a stride of {stride} bytes, which is not a "
@@ -130,7 +127,7 @@ class Descriptors:
 
     def copied_alike(self, step: Step, number: Array, name: str, granules: Array, mode: str) -> None:
         """A product reads granules by a descriptor with a swizzle: that of the tensor copy that wrote them."""
-        if self.swizzles is None or not mode:
+        if self.swizzles is None:
             return
         found = self.swizzles[granules]
         for other in np.unique(found[found > 0]).tolist():
@@ -321,9 +318,7 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:  # 
                     step, threads, np.array([int(np.stack(found).max())]), np.array([True]),
                     f"shared memory, which has {machine.shared_size} bytes: so far the descriptor of {name} reaches",
                 )  # fmt: skip
-            machine.descriptors.check(
-                step, threads.number[::WARPGROUP], name, given[:, 0], places[name], WGMMA_SWIZZLES
-            )
+            machine.descriptors.check(step, threads.number[::WARPGROUP], name, given[:, 0], places[name])
             granules = [
                 matrix_granules(int(one), *shape, MODES[int(one) >> 62], machine.granule) + start // machine.granule
                 for one, start in zip(given[:, 0], base.tolist())
@@ -367,7 +362,6 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:  # 
             result = executor(files, codes)
             for place, sink in enumerate(sinks):
                 sink(machine, some, np.ascontiguousarray(result[:, place]).reshape(-1))
-            machine.launch.count_matrix(step, 4 * len(result))
 
         machine.products.issue(step, threads, issue, hot, reads)
 
