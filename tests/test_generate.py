@@ -651,3 +651,43 @@ def test_a_formula_gives_each_lane_and_item_what_it_holds_and_notes_those_that_h
                     element = (block + more_block, row + more_row, column + more_column)
                     assert held.get((lane, slot)) == element or ("ends at" in notes and (lane, slot) not in held)
     assert seen == ({True, False} if arch.startswith("xe") else {False}), seen
+
+
+@sampled("step", [9, 1], 1)
+def test_a_modifier_changes_the_kernel_around_an_instruction_or_is_refused(step):
+    """None is left out in silence: the first value of each that is not 0."""
+    asked = [
+        (inst, field, next(filter(None, values)))
+        for arch in mmacalc.architectures()
+        for inst in mmacalc.instructions(arch)
+        for field, values in inst.modifier_limits().items()
+        if any(values)
+    ]
+    changed = 0
+    for inst, field, value in asked[::step]:
+        try:
+            plain, given = mmacalc.generate(inst), mmacalc.generate(inst, **{field: value})
+        except Error:  # no kernel, or the modifier is refused
+            continue
+        assert plain != given, (inst, field)
+        changed += 1
+    assert changed > 3000 // step * 0.8
+
+
+@pytest.mark.parametrize(("target", "name", "given", "says"), [
+    ("gfx1100", "v_wmma_f32_16x16x16_f16", {"neg": 1}, "does not carry out neg: leave out neg"),
+    ("gfx1100", "v_wmma_f16_16x16x16_f16", {"opsel": 4}, "does not carry out opsel: leave out opsel"),
+    ("gfx1250", "v_wmma_f32_16x16x32_f16", {"neg_hi": 2}, "does not carry out neg_hi: leave out neg_hi"),
+    ("gfx950", "v_mfma_scale_f32_32x32x64_f8f6f4", {"opsel": 1, "op_sel_hi": 2},
+     "does not carry out opsel, op_sel_hi; it takes blgp, cbsz: leave out opsel, op_sel_hi"),
+])  # fmt: skip
+def test_a_modifier_that_a_kernel_does_not_carry_out_is_refused(target, name, given, says):
+    with pytest.raises(Error, match=re.escape(says)):
+        mmacalc.generate(mmacalc.instruction(target, name), **given)
+
+
+@pytest.mark.parametrize(("neg", "signs"), [(None, "11"), (0, "00"), (1, "10"), (2, "01"), (3, "11")])
+def test_neg_of_integers_says_which_of_a_and_b_are_signed(neg, signs):
+    inst = mmacalc.instruction("gfx1100", "v_wmma_i32_16x16x16_iu8")
+    source = mmacalc.generate(inst, **({} if neg is None else {"neg": neg}))
+    assert f"({signs[0]}, a.value, {signs[1]}, b.value," in source

@@ -618,7 +618,7 @@ def test_kernels_are_those_of_mmacalc_generate(opened, step):
             expected = None
         assert text == expected, (arch, name, wave, fields, orders)
         made += expected is not None
-    assert made > 1300 // step
+    assert made > 1200 // step
 
 
 PERMUTED = [

@@ -173,6 +173,11 @@ function listed(_: string, begin: string, head: string, most: string, indent: st
 export function kernel(instruction: Instruction, wave: number, fields: Fields, orders: { A: Order; B: Order }): Kernel {
   const found = instruction.kernel(wave);
   if (!found) return { source: "", refused: "the page makes no kernel of this instruction; ask mmacalc generate" };
+  for (const [field, value] of Object.entries(fields)) {
+    if (value && !new RegExp(`@\\{${field} (field|hex|bit)`).test(found.template)) {
+      return { source: "", refused: `the kernel does not carry out ${field}: leave out ${field}` };
+    }
+  }
   const fragments = new Map<string, Fragment>();
   for (const name of ["A", "B", "C", "D"] as const) {
     const table = instruction.operand(name, wave) ?? instruction.operand("D", wave);
@@ -190,7 +195,7 @@ export function kernel(instruction: Instruction, wave: number, fields: Fields, o
   const numbers = (count: number) => Array.from({ length: count }, () => `%${next++}`).join(", ");
   const filled = (mark: string): unknown => {
     if (mark in words) return words[mark];
-    const [what, part] = mark.split(" ");
+    const [what, part, at] = mark.split(" ");
     const fragment = fragments.get(what)!;
     const carried = fragment && instruction.carried(fragment.placement.format);
     const lines = (each: string[]) => each.join("\n    ");
@@ -206,6 +211,7 @@ export function kernel(instruction: Instruction, wave: number, fields: Fields, o
       case "numbers": return `{${numbers(fragment.constraints(carried, "").length)}}`;
       case undefined: return numbers(1);
       case "order": return orders[what as "A" | "B"] === "row" ? "row by row" : "column by column";
+      case "bit": return ((fields[what] ?? -1) >> Number(at)) & 1;
       case "hex": return `0x${(fields[what] ?? 0).toString(16)}`;
       default: return fields[what] ?? 0;
     }

@@ -64,7 +64,22 @@ def kernel(request: Request) -> str:
     Raises:
         Error: the instruction has no builtin that computes it, or an operand that cannot be loaded in that order.
     """
-    return source(request, reached(request.instruction, request.wave))
+    call = reached(request.instruction, request.wave)
+    _check_carried_out(request, call)
+    return source(request, call)
+
+
+def _check_carried_out(request: Request, call: Call) -> None:
+    """Refuse modifiers that the call has no argument for."""
+    inst = request.instruction
+    carried = {"neg"} if signs(inst, {}) and not call.truncated else set()
+    carried |= set() if call.truncated else {FIELDS.get(name, name) for name in call.builtin.arg_names}
+    if others := [name for name, value in request.fields.items() if name not in carried and value]:
+        known = sorted(carried & {*inst.modifier_limits()})
+        takes = f"; it takes {', '.join(known)}" if known else ""
+        raise Error(
+            f"a kernel around {inst.name} does not carry out {', '.join(others)}{takes}: leave out {', '.join(others)}"
+        )
 
 
 def source(request: Request, call: Call) -> str:
@@ -195,13 +210,18 @@ def signs(inst: Instruction, fields: Mapping[str, int]) -> dict[str, str]:
     return {f"{side}_signed": str(value >> bit & 1) for bit, side in enumerate("ab")}
 
 
+def _marked_signs(request: Request) -> dict[str, str]:
+    found = signs(request.instruction, request.fields)
+    return {name: mark(f"neg bit {bit}", value) for bit, (name, value) in enumerate(found.items())}
+
+
 def _call(request: Request, operands: Mapping[str, Fragment], call: Call) -> Iterator[str]:
     builtin, fields = call.builtin, request.fields
     yield f"{_union(request, 'D', values(builtin)['D'][0], operands['D'])};"
     if call.truncated:
         yield from _assembly(request)
         return
-    given = {**ARGUMENTS, **signs(request.instruction, {})}
+    given = {**ARGUMENTS, **_marked_signs(request)}
     given |= {} if request.instruction.scaled else {"a_scale": "0", "b_scale": "0"}
     arguments = []
     for name in builtin.arg_names:
@@ -218,7 +238,7 @@ def _assembly(request: Request) -> Iterator[str]:
     yield "d.value = c.value;"
     nops = "\\n\\tv_nop" * WAITS
     operands = '"v"(a.value), "v"(b.value), "v"(index[lane])'
-    either = signs(request.instruction, {})
+    either = signs(request.instruction, {})  # other signs are refused
     signed = f" neg_lo:[{','.join(either.values())},0]" if either else ""
     name = mark("name", request.instruction.name)
     yield f'asm("{name} %0, %1, %2, %3{signed}{nops}" : "+v"(d.value) : {operands});'

@@ -8,7 +8,8 @@ The page fills them in (page/src/kernel.ts), so that it can show the kernel of a
     @{A order}                               "row by row" or "column by column"
     @{D outputs}  @{A inputs}                the registers of an operand as constraints of inline assembly
     @{A numbers}  @{next}                    their numbers in the text of inline assembly, and the next number
-    @{cbsz field}  @{selector hex}           the value of a modifier
+    @{cbsz field}  @{selector hex}           the value of a modifier; a modifier without a mark is not carried out
+    @{neg bit 0}                             a bit of a modifier, 1 if it is left out: whether A (1: B) is signed
     @{list 110 4}  @{end}                    a list to be broken into lines (see `mmacalc.codegen.marks`)
     @{name}  @{kernel}  @{title}  @{wave}  @{builtin}
     @{typedefs}                              the declarations of the types that the builtin takes or returns
