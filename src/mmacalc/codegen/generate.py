@@ -163,19 +163,8 @@ def generate(
     instruction.architecture.family.require("generate", instruction.architecture.title)
     native = instruction.architecture.family.language
     language = language or native
-    for name, value, known in (
-        ("language", language, (*LANGUAGES, *exports.LANGUAGES)),
-        ("order_a", order_a, ("row", "col")),
-        ("order_b", order_b, ("row", "col")),
-        ("ld", ld, ("arguments", "constants")),
-    ):
-        if value not in known:
-            raise Error(
-                f"{name} is {' or '.join(known)}; got '{value}'.{NOT_WRITTEN.get(value) or did_you_mean(value, known)}"
-            )
+    _check_words({"language": language, "order_a": order_a, "order_b": order_b, "ld": ld, "weights": weights})
     slices = {"split_k": split_k, "batch": batch, "groups": groups, "block_scales": block_scales}
-    if weights not in ("", "int4"):
-        raise Error(f"weights is 'int4', or left out; got {shown(weights)}")
     if language in exports.LANGUAGES:
         if gemm is None:
             raise Error(f"{language} is of a whole GEMM: give gemm, too, such as 4096x4096x4096")
@@ -251,6 +240,24 @@ def _whole(
         return gemm_wgmma.source(checked_slices(by_wgmma, *slices), sizes)
     by_mma = gemm_cuda.plan(inst, *orders, stages, bool(modifiers), scales)._replace(epilogue=epilogue)
     return gemm_cuda.source(checked_slices(by_mma, *slices), sizes)
+
+
+WORDS = {
+    "language": (*LANGUAGES, *exports.LANGUAGES), "order_a": ("row", "col"), "order_b": ("row", "col"),
+    "ld": ("arguments", "constants"),
+}  # fmt: skip
+
+
+def _check_words(given: Mapping[str, str]) -> None:
+    """Refuse options that are none of the words that they may be."""
+    for name, known in WORDS.items():
+        value = given[name]
+        if value not in known:
+            raise Error(
+                f"{name} is {' or '.join(known)}; got '{value}'.{NOT_WRITTEN.get(value) or did_you_mean(value, known)}"
+            )
+    if given["weights"] not in ("", "int4"):
+        raise Error(f"weights is 'int4', or left out; got {shown(given['weights'])}")
 
 
 def _check_gemm(
