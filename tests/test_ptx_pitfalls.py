@@ -217,3 +217,11 @@ def test_a_descriptor_of_tcgen05_with_another_swizzle_than_its_tensor_copy_is_na
     launch, _ = launched(compiled(other)["gemm<0>"], CASES["gemm"])
     words = "has the swizzle 64B; the tensor copy that wrote these bytes had 128B"
     assert [one for one in launch.findings.values() if one.kind == "descriptor" and words in one.message]
+
+
+def test_a_tile_of_a_tensor_copy_that_reaches_beyond_shared_memory_stops_the_launch() -> None:
+    text, entry = recorded.text("ptx/blackwell_sm_100a.ptx.gz"), "_Z4gemmILi0EEv3MapS0_Pfii"
+    other = re.sub(rf"mov\.b64\s+%rd22, {entry}_param_1;", "", text)  # A's map for B, too
+    assert other != text
+    with pytest.raises(mmacalc.Error, match=r"so far the tile reaches, whose box is \(128, 64\)"):
+        launched(compiled(other)["gemm<0>"], CASES["gemm"])

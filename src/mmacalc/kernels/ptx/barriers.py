@@ -124,20 +124,23 @@ class CtaBarriers:
 
     def _check_warps(self, entries: list[_Arrival]) -> None:
         """Whether the threads of each warp came to the same statement, where it is .aligned (PTX ISA 9.7.13.1)."""
-        machine = self.machine
         steps = {entry.step.index: entry.step for entry in entries}
         for index, step in steps.items():
             if step.statement.root != "bar" and "aligned" not in step.statement.modifiers:
                 continue
-            number = np.sort(np.concatenate([entry.number for entry in entries if entry.step.index == index]))
-            warps = np.unique(number // WARP)
+            self.check_aligned(step, np.concatenate([one.number for one in entries if one.step.index == index]))
+
+    def check_aligned(self, step: Step, number: Array) -> None:
+        """Whether threads come to an .aligned barrier in whole warps; lanes that have ended do not count."""
+        machine = self.machine
+        for cta in np.unique(machine.cta_of[number]).tolist():
+            mine = np.sort(number[machine.cta_of[number] == cta])
+            warps = np.unique(mine // WARP)
             lanes = (warps[:, None] * WARP + np.arange(WARP)).reshape(-1)
-            lanes = lanes[
-                (lanes < machine.count) & (machine.cta_of[lanes % machine.count] == machine.cta_of[number[0]])
-            ]
-            missing = lanes[machine.alive[lanes] & ~np.isin(lanes, number)]
+            lanes = lanes[(lanes < machine.count) & (machine.cta_of[lanes % machine.count] == cta)]
+            missing = lanes[machine.alive[lanes] & ~np.isin(lanes, mine)]
             if len(missing):
-                mine = number[np.isin(number // WARP, missing // WARP)]
+                mine = mine[np.isin(mine // WARP, missing // WARP)]
                 machine.launch.find("barrier", step, "not all threads of the warp execute it; that is undefined", mine)
 
     def deadlock(self) -> None:

@@ -288,6 +288,19 @@ def _tensor(compiler: Compiler, statement: Statement, step: Step, loads: bool) -
     step.run = run
 
 
+def _tile_places(machine: Machine, step: Step, one: Threads, tensor: TensorMap, start: int, count: int) -> Array:
+    """The bytes of a tile's elements (element, byte) from a place of shared memory on. Stops where they lie beyond the
+    memory of its CTA."""
+    base = start // machine.shared_size * machine.shared_size
+    places = tensor.shared_places(start - base, count)
+    last, end = int(places.max()) + tensor.element_bytes - 1, machine.launch.shared_bytes
+    if last >= end:
+        what = f"shared memory, which ends at {end:#x}: so far the tile reaches, whose box is {tensor.box[::-1]}"
+        machine.outside(step, one, np.array([last]), np.array([True]), what)
+    found: Array = base + places[:, None] + np.arange(tensor.element_bytes)
+    return found
+
+
 def _load_tile(
     machine: Machine, step: Step, one: Threads, tensor: TensorMap, found: tuple[Array, Array],
     targets: list[tuple[int, int]],
@@ -301,9 +314,7 @@ def _load_tile(
         if place % 128:
             raise Error(f"line {step.line}: {step.text}: the tile must begin at a multiple of 128 bytes; it begins at "
                         f"{place % machine.shared_size:#x}")  # fmt: skip
-        base = place // machine.shared_size * machine.shared_size
-        places = base + tensor.shared_places(place - base, len(offsets))
-        flat = (places[:, None] + element).reshape(-1)
+        flat = _tile_places(machine, step, one, tensor, place, len(offsets)).reshape(-1)
 
         def take() -> Array:
             data = np.full((len(offsets), len(element)), 0, np.uint8)
@@ -320,9 +331,8 @@ def _store_tile(
 ) -> None:
     memory, (offsets, inside) = machine.launch.memory, found
     place = int(machine.shared_places(step, one, np.array([origin]), 16)[0])
-    base = place // machine.shared_size * machine.shared_size
     element = np.arange(tensor.element_bytes)
-    flat = (base + tensor.shared_places(place - base, len(offsets)))[:, None] + element
+    flat = _tile_places(machine, step, one, tensor, place, len(offsets))
     granules = async_read(machine, step, one, flat.reshape(-1))
     copies, place_of = machine.launch.order.copies, np.flatnonzero(inside)
     at, within = covered(offsets[inside], tensor.element_bytes, machine.launch.order.granule)

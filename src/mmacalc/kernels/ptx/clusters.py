@@ -33,6 +33,8 @@ class ClusterBarriers:
         self.waited: Array = np.zeros(machine.count, np.int64)
         self.phase: Array = np.zeros(teams, np.int64)
         self.clocks: dict[int, Array] = {}
+        # By cluster, the threads that have come to .aligned arrivals of this phase, by the step's index.
+        self.aligned: dict[int, dict[int, list[Array]]] = {}
         self.done: dict[int, Array] = {}
 
     def arrive(self, step: Step, threads: Threads, release: bool) -> None:
@@ -44,6 +46,8 @@ class ClusterBarriers:
         self.arrived[threads.number] += 1
         for team in np.unique(threads.team).tolist():
             some = threads.where(threads.team == team)
+            if "aligned" in step.statement.modifiers:
+                self.aligned.setdefault(team, {}).setdefault(step.index, []).append(some.number)
             # A relaxed arrival makes known what a fence before it has released (9.7.13.3, barrier.cluster).
             clocks = machine.order.release(int(team), some.member) if release else machine.knowledge.fenced_row(some)
             if clocks is not None:
@@ -57,6 +61,8 @@ class ClusterBarriers:
         mine = (machine.team_of == team) & machine.alive
         if mine.any() and (self.arrived[mine] > self.phase[team]).all():
             self.phase[team] += 1
+            for index, numbers in self.aligned.pop(team, {}).items():
+                machine.barriers.check_aligned(machine.program.steps[index], np.concatenate(numbers))
             self.done[team] = self.clocks.pop(team, np.zeros(machine.order.agents, np.int32))
             machine.events += 1
 
@@ -163,13 +169,14 @@ def _padded(clocks: Array, like: Array) -> Array:
 def cluster_barrier(compiler: Compiler, statement: Statement, step: Step) -> None:
     """barrier.cluster.arrive and wait."""
     words = statement.modifiers
-    if "arrive" in words:
-        release = "relaxed" not in words
-        step.run = lambda machine, threads: machine.cluster_barriers.arrive(step, threads, release)
-    elif "wait" in words:
+    release, waits = "relaxed" not in words, "wait" in words
+    if not waits and "arrive" not in words:
+        raise Error(f"{statement.opcode} is not covered")
+
+    if waits:
         step.run = lambda machine, threads: machine.cluster_barriers.wait(step, threads, True)
     else:
-        raise Error(f"{statement.opcode} is not covered")
+        step.run = lambda machine, threads: machine.cluster_barriers.arrive(step, threads, release)
 
 
 def _map_address(compiler: Compiler, statement: Statement, step: Step) -> None:

@@ -18,6 +18,7 @@ from .constants import wrong_constant
 from .operation import DTYPES
 from .program import ASKED, ASKING, Program, Step
 from .signatures import fault, operation_kinds, signature
+from .warps import in_whole_warps, wants_whole_warps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -303,6 +304,8 @@ class Compiler:
             self.check(kinds, statement)
             given = _Operands(statement.operands)
             builder(self, statement._replace(operands=given), step)
+            if wants_whole_warps(statement):
+                in_whole_warps(step)
             left = given.unread()
             if left is not None and kinds and kinds[0].types == ("*",):
                 raise Error(

@@ -30,6 +30,7 @@ from .tensor_maps import BYTES, map_at
 from .tensor_memory import TensorMemory
 from .traffic import AccessCounter
 from .undefined import follow_bits, followed_by_bits
+from .warps import wants_whole_warps
 from .wgmma import Descriptors, Products
 
 TYPE_CHECKING = False
@@ -52,9 +53,8 @@ __all__ = ["Launch", "checked_options"]
 OPTIONS = ("shared", "limit", "schedule", "cluster")
 LARGEST_SHARED = 232448
 """Bytes of shared memory of a CTA that the largest GPUs give (227 KiB, sm_90 and sm_100)."""
-WARP_ROOTS = frozenset(["shfl", "vote", "match", "redux", "elect", "activemask", "ldmatrix", "stmatrix", "movmatrix",
-                        "mma", "wmma"])  # fmt: skip
-"""Opcodes by which the lanes of a warp see one another."""
+WARP_ROOTS = frozenset(["shfl", "vote", "match", "redux", "elect", "activemask"])
+"""Opcodes by which the lanes of a warp that are named or there see one another."""
 RESIDENT_BYTES = 1 << 29
 """Memory that the resident CTAs' registers, shared memory and clocks may take."""
 WORKSPACE = 256
@@ -330,7 +330,9 @@ class Launch:
         """Whether lanes exchange data in warps that are not full: 32 resident threads in a row must then be one warp's,
         so that one CTA runs at a time."""
         return bool(self.block_size % WARP) and any(
-            step.statement.root in WARP_ROOTS or step.statement.modifiers[:1] == ("warp",)
+            step.statement.root in WARP_ROOTS
+            or step.statement.modifiers[:1] == ("warp",)
+            or wants_whole_warps(step.statement)
             for step in self.program.steps
         )
 
@@ -607,6 +609,8 @@ class Launch:
         ] if step.statement.root == "mbarrier" else []  # fmt: skip
         if "cluster" in step.statement.modifiers and step.statement.root == "barrier":
             waiting = machine.cluster_barriers.missing(threads)
+        elif wants_whole_warps(step.statement):
+            waiting = ["not all lanes of the warp execute it", *self._other_lanes(machine, threads)]
         elif step.statement.root in WARP_ROOTS or step.statement.modifiers[:1] == ("warp",):
             waiting = self._other_lanes(machine, threads)
         overtaken = machine.asynchronous.overtaken(threads)

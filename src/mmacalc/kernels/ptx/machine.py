@@ -103,6 +103,18 @@ class Threads:
             return None
         return number.reshape(-1, WARP)
 
+    def whole_warps(self, step: Step) -> Array:
+        """As `warps`, of a statement that is .aligned.
+
+        Raises:
+            Error: lanes of a warp are missing: they have ended, or go another way.
+        """
+        warps = self.warps()
+        if warps is None:
+            where = self.machine.launch.thread_text(self.machine, int(self.number[0]))
+            raise Error(f"line {step.line}: {step.text}: not all lanes of the warp execute it; {where}")
+        return warps
+
 
 class Machine:
     """The resident CTAs of a launch: registers, shared memory, clocks, and the loop."""

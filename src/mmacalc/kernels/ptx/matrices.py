@@ -72,17 +72,6 @@ def catalogued(compiler: Compiler, name: str) -> Instruction:
     return entry(compiler.program.target).instruction(name)
 
 
-def _whole_warps(machine: Machine, step: Step, threads: Threads) -> Array:
-    """The warps of the threads. Stops where lanes are missing: `.aligned` wants all of them."""
-    warps = threads.warps()
-    if warps is None:
-        raise Error(
-            f"line {step.line}: {step.text}: not all lanes of the warp execute it; "
-            f"{machine.launch.thread_text(machine, int(threads.number[0]))}"
-        )
-    return warps
-
-
 def _registers(compiler: Compiler, operand: Any, wide: bool) -> list[Any]:
     """Getters of the 32-bit registers of an operand in braces; of f64 a register has two."""
     names = operand if is_braced(operand) else (operand,)
@@ -137,7 +126,6 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
     step.critical = frozenset(compiler.accessed[0])
 
     def run(machine: Machine, threads: Threads) -> None:
-        _whole_warps(machine, step, threads)
         files = {name: _file(machine, threads, getters[name], wide.get(name, False)) for name in getters}
         _put_file(machine, threads, sinks, executor(files), wide_d)
 
@@ -193,7 +181,7 @@ def _load_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
     each = len(register) // lines
 
     def run(machine: Machine, threads: Threads) -> None:
-        warps = _whole_warps(machine, step, threads)
+        warps = threads.whole_warps(step)
         rows = _rows(threads, warps, lines)
         places = machine.shared_places(step, rows, address(machine, rows), ROW)
         machine.launch.traffic.shared(step, rows, places, ROW, "ldmatrix")
@@ -250,7 +238,7 @@ def _store_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
     compiler.sizes.add(ROW)
 
     def run(machine: Machine, threads: Threads) -> None:
-        warps = _whole_warps(machine, step, threads)
+        warps = threads.whole_warps(step)
         file = _file(machine, threads, getters, False)
         stored = (file[:, register, lane] >> lsb.astype(np.uint32)).astype(f"u{bits // 8}")
         rows = _rows(threads, warps, lines)
@@ -268,7 +256,6 @@ def _move_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
     taken, given = _table(inst, "A"), _table(inst, "D")
 
     def run(machine: Machine, threads: Threads) -> None:
-        _whole_warps(machine, step, threads)
         file = _file(machine, threads, [source], False)
         halves = file[:, taken[0], taken[1]] >> taken[2].astype(np.uint32) & np.uint32(0xFFFF)
         found = np.zeros_like(file)
@@ -343,7 +330,6 @@ def _load_fragment(compiler: Compiler, statement: Statement, step: Step) -> None
     full = np.dtype("u8" if fragment.wide else "u4")
 
     def run(machine: Machine, threads: Threads) -> None:
-        _whole_warps(machine, step, threads)
         base = address(machine, threads)
         file = np.zeros((len(registers), len(threads)), full)
         missing: dict[int, Array] = {}
@@ -387,7 +373,6 @@ def _store_fragment(compiler: Compiler, statement: Statement, step: Step) -> Non
     step.critical = frozenset(compiler.accessed[0])
 
     def run(machine: Machine, threads: Threads) -> None:
-        _whole_warps(machine, step, threads)
         base = address(machine, threads)
         values = [np.broadcast_to(getter(machine, threads), (len(threads),)) for getter in getters]
         for item, register in enumerate(fragment.register):

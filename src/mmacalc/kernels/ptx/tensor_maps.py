@@ -167,7 +167,22 @@ def read_map(machine: Machine, step: Step, one: Threads, address: int) -> Tensor
             f"line {step.line}: {step.text}: there is no tensor map at {address:#x}: pass one that mmacalc.tensor_map "
             f"makes; {machine.launch.thread_text(machine, int(one.number[0]))}"
         )
+    wrong = _refused(found)
+    if wrong:
+        raise Error(f"line {step.line}: {step.text}: of the tensor map at {address:#x} {wrong}")
     return found
+
+
+def _refused(found: TensorMap) -> str:
+    """What of a map is outside the ranges of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col; "" if nothing is."""
+    most = (256, 1024) if found.corners else (256,) * found.rank
+    if any(not 1 <= size <= limit for size, limit in zip(found.box, most)):
+        return f"the box is {found.box[::-1]}; its sizes are 1 to {most[-1]}"
+    if any(not 1 <= step <= 8 for step in found.steps):
+        return f"the element strides are {found.steps[::-1]}; they are 1 to 8"
+    if found.address >> 63 or any(stride >> 40 for stride in found.strides):
+        return f"the address is {found.address:#x} and the strides are {found.strides[::-1]}; strides are below 2^40"
+    return ""
 
 
 _FIELDS = {

@@ -390,10 +390,7 @@ def _moved(compiler: Compiler, statement: Statement, step: Step, regs: Any, oper
 
 def _warp_cells(machine: Machine, step: Step, threads: Threads, at: Array, lane: Array, column: Array) -> list[Any]:
     """(threads of the warp, CTA, lanes, columns) of each warp; a warp reaches 32 lanes of its own."""
-    warps = threads.warps()
-    if warps is None:
-        raise Error(f"line {step.line}: {step.text}: not all lanes of the warp execute it; "
-                    f"{machine.launch.thread_text(machine, int(threads.number[0]))}")  # fmt: skip
+    warps = threads.whole_warps(step)
     found = []
     base = at.reshape(-1, 32)[:, 0]
     for number, address in zip(warps, base.tolist()):
@@ -487,11 +484,12 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
         ):
             used, quarters = np.unique(columns), np.array([quarter])
             memory.check(step, int(number[0]), cta, quarters, used, False)
+            used = used[used < COLUMNS]
             memory.check_reads(step, int(number[0]), cta, quarters, used, "writes")
             found = values[at_warp][tuple(places)]
             if lsb.any() or len(np.unique(lsb)) > 1:
                 found = found >> lsb.astype(np.uint32) & np.uint32(0xFFFF)
-            index = np.ix_(np.array([cta]), quarters, used[used < COLUMNS])
+            index = np.ix_(np.array([cta]), quarters, used)
             memory.busy[index] += 1
             memory.step[index] = step.index
             memory.stores.setdefault(int(number[0]) // 32, []).append(
@@ -504,7 +502,7 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
                     found,
                     index,
                     quarters,
-                    used[used < COLUMNS],
+                    used,
                     int(number[0]),
                 )
             )

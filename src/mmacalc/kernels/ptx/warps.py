@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
     Builder = Callable[[Compiler, Statement, Step], Any]
 
-__all__ = ["BUILDERS", "alive_lanes", "grouped_by_warp", "outsiders", "present", "with_all_of"]
+__all__ = ["BUILDERS", "alive_lanes", "grouped_by_warp", "in_whole_warps", "outsiders", "present", "wants_whole_warps",
+           "with_all_of"]  # fmt: skip
 
 
 ALL_LANES = 0xFFFFFFFF
@@ -37,6 +38,36 @@ def grouped_by_warp(machine: Machine, threads: Threads) -> list[tuple[Array, Arr
         number = threads.number[threads.number // 32 == warp]
         found.append((machine.team_of[number[:1]], machine.member_of[number][None]))
     return found
+
+
+def wants_whole_warps(statement: Statement) -> bool:
+    """Whether all lanes of a warp must execute a statement together: it is .aligned, and no barrier; there threads that
+    have ended do not count (`CtaBarriers.check_aligned`)."""
+    return "aligned" in statement.modifiers and statement.root not in ("bar", "barrier")
+
+
+def in_whole_warps(step: Step) -> None:
+    """Execute a step of a statement that wants whole warps when all lanes of a warp have come; it stops where lanes
+    have ended. Lanes that come one by one meet here, as compilers let them where their paths do."""
+    execute = step.run
+
+    def run(machine: Machine, threads: Threads) -> Array | None:
+        later: Array | None
+        if threads.warps() is not None:
+            later = execute(machine, threads)
+            return later
+        lacking = ~present(machine, threads)
+        never = (lacking != 0) & (lacking & alive_lanes(machine, threads) == 0)
+        if never.any():
+            threads.where(never).whole_warps(step)
+        missing: Array = lacking != 0
+        rest = threads.where(~missing)
+        later = execute(machine, rest) if len(rest) else None
+        if later is not None:
+            missing[~missing] = later
+        return missing
+
+    step.run = run
 
 
 def with_all_of(compiler: Compiler, step: Step, mask: Any) -> None:
