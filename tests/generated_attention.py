@@ -38,17 +38,20 @@ class Attention:
         self.options = {} if hip else {"shared": self.plan.shared}
         self.path, self.kernel = path, mmacalc.load(path)[self.plan.name]
 
-    def launch(self, batches, heads, group, queries, keys, rows_first=False, seed=0):
+    def launch(self, batches, heads, group, queries, keys, rows_first=False, seed=0, size=1):
         """Random normal numbers: (the report, the largest part of the bound that an element of O errs by, that of L).
 
         Args:
-            rows_first: memory has [batch][row][head], else [batch][head][row].
+            rows_first: memory has [batch][row][head], else [batch][head][row]. size: of Q, times that of the others.
         """
         rng, form = np.random.default_rng(seed), self.inst.format("A")
         shapes = [(batches, heads, queries), *[(batches, heads // group, keys)] * 2, (batches, heads, queries)]
         widths = (self.head, self.head, self.head_v, self.head_v)
         tensors = [Tensor(shape, width, form, rows_first) for shape, width in zip(shapes, widths)]
-        q, k, v = (tensor.fill(rng.standard_normal((*tensor.shape, tensor.head))) for tensor in tensors[:3])
+        q, k, v = (
+            tensor.fill(rng.standard_normal((*tensor.shape, tensor.head)) * factor)
+            for tensor, factor in zip(tensors, (size, 1, 1))
+        )
         scale, lse = np.float32(self.head**-0.5), np.full((batches, heads, queries), 7, np.float32)
         given, strided = [tensor.memory for tensor in tensors], tensors
         if self.options.get("shared"):  # by TMA

@@ -44,7 +44,8 @@ NAMED = [ALIGN.format("bit", "v13", "v12.h"), ALIGN.format("byte", "v14", "v12.h
          CLASS.format("v10.h, v12.l", "v15"), CLASS.format("v10.l, v12.h", "v16")]  # fmt: skip
 CHOSEN = [ALIGN.format("bit", "v13", "v12 op_sel:[0,0,1,0]"), ALIGN.format("byte", "v14", "v12 op_sel:[0,0,1,0]"),
           "v_lshrrev_b32 v11, 16, v10", CLASS.format("v11, v12", "v15"),
-          "v_lshrrev_b32 v11, 16, v12", CLASS.format("v10, v11", "v16")]  # fmt: skip
+          "v_lshrrev_b32 v11, 16, v12",
+          CLASS.format("v10, v11", "v16").replace("\n", "\ns_wait_alu 0xfffd\n")]  # fmt: skip
 
 
 @pytest.mark.parametrize(("target", "lines"), [("gfx1100", NAMED), ("gfx1201", CHOSEN)])

@@ -110,7 +110,17 @@ class Catalog:
                 self._read(*self._unread[0])
             known = short in self._names and self._made_by(name, self._names[short])
             known = known or (short in self._names and makers(name) <= makers(self._display_names[short]))
+            if not known and (product := normalised(self._without_maker(name))) in self._names:
+                return product, False
         return (short, False) if known else self._by_words(name, short)
+
+    def _without_maker(self, name: str) -> str:
+        """A name behind a word of its own vendor, which stands for itself even with another vendor's word in it, as in
+        "Arm Apple M4 SME"; "" of others."""
+        word, _, product = name.strip().partition(" ")
+        known = self._names.get(normalised(product))
+        own = known is not None and MAKERS.get(word.lower()) == self._entries[known].architecture.vendor
+        return product if own else ""
 
     def _made_by(self, text: str, architecture: str) -> bool:
         """Whether a text has no word of another vendor than an architecture's."""

@@ -192,7 +192,7 @@ class Machine:
         self.local_written: Array = np.zeros(self.local.shape, bool)
         # --- the loop ---
         self.groups: dict[int, list[Array]] = {0: [number]}
-        self.barriers = CtaBarriers(self)
+        self.barriers: CtaBarriers = CtaBarriers(self)
         self.asleep: list[tuple[int, Array, int]] = []
         self.polling: list[tuple[int, Array, Step]] = []  # threads at a loop that polls, which let others go first
         self.rounds = 0
