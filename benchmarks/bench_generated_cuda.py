@@ -15,12 +15,10 @@ of all that shared memory takes, and `use` is by the model of `mmacalc profile`,
 
 from __future__ import annotations
 
-import argparse
 import re
 import subprocess
 import tempfile
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +28,7 @@ import triton
 import mmacalc
 from mmacalc.codegen import gemm_cuda, gemm_tcgen05, gemm_tma
 from mmacalc.kernels.ptx.profiling import occupancy
-from triton_gemms import FORMS, HEAD, ORDERS, Cell, Kept, Row, compared, of_triton, problem, summary
+from triton_gemms import FORMS, Cell, Row, differences, of_triton, problem, run
 
 MMA, WGMMA, TCGEN05 = "mma.sync.aligned", "wgmma.mma_async.sync.aligned.m64n128", "tcgen05.mma.cta_group::1.kind::"
 SYNC = {
@@ -162,15 +160,7 @@ def measured(cubin: Path, kernel: Any, cell: Cell, found: Any, launch: tuple[int
         profiled(kernel, cell, found, count * cell.tile[2], launch, registers, bool(name))
         for count in (FIRST, FIRST + STEPS)
     )
-    lost, cycles = (
-        (getattr(second.counts, what) - getattr(first.counts, what)) / STEPS / TILES
-        for what in ("conflicts", "shared_cycles")
-    )
-    busy = [
-        {unit.name: unit.busy * one.model.cycles for unit in one.model.units}.get("matrix", 0)
-        for one in (first, second)
-    ]
-    use = (busy[1] - busy[0]) / (second.model.cycles - first.model.cycles)
+    lost, cycles, use = differences(first, second, STEPS, TILES)
     return row._replace(lost=lost, cycles=cycles, used=use)
 
 
@@ -194,33 +184,11 @@ def products_of(opcodes: list[str]) -> int:
     return sum(bool(PRODUCT.match(opcode)) for opcode in opcodes)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("target", nargs="*", help=" ".join(INSTRUCTIONS))
-    parser.add_argument("--form", nargs="*", help=" ".join(FORMS))
-    parser.add_argument("--order", nargs="*", help="A,B such as row,col; all four if left out")
-    parser.add_argument("--kept", type=Path, help="a file that keeps Triton's side")
-    parser.add_argument("--markdown", action="store_true", help="the table of docs/generate.md at the end")
-    given = parser.parse_args()
-    cells = []
-    for target in given.target or INSTRUCTIONS:
-        for form in INSTRUCTIONS[target]:
-            for orders in ORDERS:
-                if (given.form and form not in given.form) or (given.order and ",".join(orders) not in given.order):
-                    continue
-                cell = Cell(target, form, orders, (0, 0, 0))
-                try:
-                    found = planned(cell)
-                except mmacalc.Error as error:
-                    print(f"{target} {form} {orders}: refused: {error}")
-                    continue
-                depth = found.a.depth * (found.shares(found.a) if MMA in found.instruction.name else 1)
-                cells.append(cell._replace(tile=(128, 128, depth)))
-    print(HEAD)
-    rows = list(compared([(one, partial(generated, one), partial(triton_row, one)) for one in cells], Kept(given.kept)))
-    if given.markdown:
-        print(summary(rows))
+def tile_of(cell: Cell, _: str | None) -> tuple[int, int, int]:
+    """The tile of the generated kernel."""
+    found = planned(cell)
+    return 128, 128, found.a.depth * (found.shares(found.a) if MMA in found.instruction.name else 1)
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, INSTRUCTIONS, tile_of, generated, triton_row)

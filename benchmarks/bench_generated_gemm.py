@@ -15,11 +15,9 @@ the matrix units are busy, by the model of `mmacalc profile`.
 
 from __future__ import annotations
 
-import argparse
 import re
 import subprocess
 import tempfile
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +26,7 @@ import numpy as np
 import mmacalc
 from mmacalc.arithmetic.codecs import decode
 from mmacalc.codegen.gemm import Plan, plan
-from triton_gemms import FORMS, HEAD, ORDERS, Cell, Kept, Row, compared, of_triton, problem, summary
+from triton_gemms import FORMS, Cell, Row, differences, of_triton, problem, run
 
 F8F6F4 = {"fp8": "fp8", "mxfp8": "fp8", "mxfp4": "fp4"}
 INSTRUCTIONS = {
@@ -145,15 +143,7 @@ def measured(kernel: Any, cell: Cell, found: Plan, threads: int, shared: int) ->
         kind: (second.counts.kinds.get(kind, 0) - first.counts.kinds.get(kind, 0)) / STEPS / waves
         for kind in {*first.counts.kinds, *second.counts.kinds}
     }
-    lost, cycles = (
-        (getattr(second.counts, what) - getattr(first.counts, what)) / STEPS / TILES
-        for what in ("conflicts", "shared_cycles")
-    )
-    busy = [
-        {unit.name: unit.busy * one.model.cycles for unit in one.model.units}.get("matrix", 0)
-        for one in (first, second)
-    ]
-    use = (busy[1] - busy[0]) / (second.model.cycles - first.model.cycles)
+    lost, cycles, use = differences(first, second, STEPS, TILES)
     others = sum(count for kind, count in kinds.items() if kind != "matrix")
     held = second.occupancy
     return Row(
@@ -162,33 +152,11 @@ def measured(kernel: Any, cell: Cell, found: Plan, threads: int, shared: int) ->
     )  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("target", nargs="*", help=" ".join(INSTRUCTIONS))
-    parser.add_argument("--form", nargs="*", help=" ".join(FORMS))
-    parser.add_argument("--tile", help="MxNxK; by the target if left out")
-    parser.add_argument("--order", nargs="*", help="A,B such as row,col; all four if left out")
-    parser.add_argument("--kept", type=Path, help="a file that keeps Triton's side")
-    parser.add_argument("--markdown", action="store_true", help="the table of docs/generate.md at the end")
-    given = parser.parse_args()
-    cells = []
-    for target in given.target or INSTRUCTIONS:
-        for form in INSTRUCTIONS[target]:
-            for orders in ORDERS:
-                if (given.form and form not in given.form) or (given.order and ",".join(orders) not in given.order):
-                    continue
-                cell = Cell(target, form, orders, (0, 0, 0))
-                try:
-                    found = planned(cell, given.tile)
-                except mmacalc.Error as error:
-                    print(f"{target} {form} {orders}: refused: {error}")
-                    continue
-                cells.append(cell._replace(tile=(found.block_m, found.block_n, found.block_k)))
-    print(HEAD)
-    rows = list(compared([(one, partial(generated, one), partial(triton_row, one)) for one in cells], Kept(given.kept)))
-    if given.markdown:
-        print(summary(rows))
+def tile_of(cell: Cell, tile: str | None) -> tuple[int, int, int]:
+    """The tile of the generated kernel."""
+    found = planned(cell, tile)
+    return found.block_m, found.block_n, found.block_k
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, INSTRUCTIONS, tile_of, generated, triton_row, tiles=True)

@@ -6,10 +6,12 @@ generated ones have; where matrices of NVIDIA come by tensor descriptors it is a
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -311,3 +313,56 @@ def summary(rows: list[tuple[Cell, Row, Row | None]]) -> str:
         ]
         lines.append(f"| {target}, {form} | {' | '.join(texts)} | {' / '.join(str(one or '-') for one in waves)} |")
     return "\n".join(lines)
+
+
+def differences(first: Any, second: Any, steps: int, tiles: int) -> tuple[float, float, float]:
+    """Of two profiles of which the second has `steps` more stages: cycles of bank conflicts and of all accesses for a
+    stage of a tile, and the part of the time in which the matrix units are busy."""
+    lost, cycles = (
+        (getattr(second.counts, what) - getattr(first.counts, what)) / steps / tiles
+        for what in ("conflicts", "shared_cycles")
+    )
+    busy = [
+        {unit.name: unit.busy * one.model.cycles for unit in one.model.units}.get("matrix", 0)
+        for one in (first, second)
+    ]
+    return lost, cycles, (busy[1] - busy[0]) / (second.model.cycles - first.model.cycles)
+
+
+def run(
+    about: str | None,
+    instructions: Mapping[str, Mapping[str, str]],
+    tile_of: Callable[[Cell, str | None], tuple[int, int, int]],
+    ours: Callable[[Cell], Row],
+    theirs: Callable[[Cell], Row],
+    tiles: bool = False,
+) -> None:
+    """The command of a benchmark.
+
+    Args:
+        about: its help. instructions: by target and format. tile_of: the tile of the kernel of a cell, which is asked
+            for as a text. ours, theirs: what measures a cell. tiles: whether another tile may be asked for.
+    """
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("target", nargs="*", help=" ".join(instructions))
+    parser.add_argument("--form", nargs="*", help=" ".join(FORMS))
+    if tiles:
+        parser.add_argument("--tile", help="MxNxK; by the target if left out")
+    parser.add_argument("--order", nargs="*", help="A,B such as row,col; all four if left out")
+    parser.add_argument("--kept", type=Path, help="a file that keeps Triton's side")
+    parser.add_argument("--markdown", action="store_true", help="the table of docs/generate.md at the end")
+    given = parser.parse_args()
+    cells = []
+    for target in given.target or instructions:
+        for form, orders in itertools.product(instructions[target], ORDERS):
+            if (given.form and form not in given.form) or (given.order and ",".join(orders) not in given.order):
+                continue
+            cell = Cell(target, form, orders, (0, 0, 0))
+            try:
+                cells.append(cell._replace(tile=tile_of(cell, given.tile if tiles else None)))
+            except mmacalc.Error as error:
+                print(f"{target} {form} {orders}: refused: {error}")
+    print(HEAD)
+    rows = list(compared([(one, partial(ours, one), partial(theirs, one)) for one in cells], Kept(given.kept)))
+    if given.markdown:
+        print(summary(rows))

@@ -628,16 +628,6 @@ class Launch:
             if len(there := np.intersect1d(number[number // WARP == warp] % WARP, lanes))
         ]
 
-    # --- warps that come together ---
-
-    def gather(self, machine: Machine, step: Step, threads: Threads, missing: Array, inner: Any) -> Array | None:
-        """Execute for the warps that are complete; the lanes of others wait for theirs."""
-        machine.events += 0
-        rest = threads.where(~missing)
-        if len(rest):
-            inner(machine, rest)
-        return missing
-
 
 class _Special(dict):  # type: ignore[type-arg]
     """Special registers by name, each an array of the resident threads."""
