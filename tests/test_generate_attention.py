@@ -145,6 +145,24 @@ def test_every_attention(case, causal, tmp_path):
         tried(made, *sizes)
 
 
+@pytest.mark.parametrize(("target", "kv_heads"), [("gfx942", 2), ("sm_80", 1), ("sm_90a", 4), ("sm_100a", 2)])
+def test_the_launch_line_has_the_strides_of_grouped_heads(target, kv_heads):
+    sizes = (3, 8, 100, 200, 64, 128)
+    batches, heads, queries, keys, head, head_v = sizes
+    inst = attention_instruction(target, sizes)
+    source = mmacalc.generate(inst, attention=sizes, kv_heads=kv_heads)
+    shapes = [(heads, queries, head), (kv_heads, keys, head), (kv_heads, keys, head_v), (heads, queries, head_v)]
+    strides = [[width, rows * width, count * rows * width] for count, rows, width in shapes]
+    line = source[source.rindex("nullptr") :].replace("//", "").split(")")[0].split(",")[1:]
+    assert [int(word) for word in line[:4]] == [queries, keys, heads, heads // kv_heads]
+    passed = strides[3:] if "K_map" in source else strides
+    assert [int(word) for word in line[5:]] == [stride for kind in zip(*passed) for stride in kind]
+    if "K_map" in source:
+        for letter, shape in zip("QKV", shapes):
+            count, rows, width = shape
+            assert f"// {letter}_map: dimensions {width} x {rows} x {count} x {batches}; box" in source
+
+
 def test_queries_that_see_no_key_get_zeros(tmp_path):
     made = Attention("gfx942", "v_mfma_f32_16x16x16_f16", 64, True, tmp_path)
     tried(made, 1, 1, 1, 30, 11)
@@ -178,6 +196,9 @@ def test_p_is_handed_over_as_chain_says():
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"attention": "1x1x3x3x64", "tile": "9"}, "MxN, queries and keys"),
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"attention": "1x1x3x3x64", "lds": True}, "leave out lds"),
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"causal": True}, "causal is of attention"),
+    ("gfx942", "v_mfma_f32_32x32x8_f16", {"kv_heads": 2}, "kv_heads is of attention"),
+    ("gfx942", "v_mfma_f32_32x32x8_f16", {"attention": "1x6x3x3x64", "kv_heads": 4}, "divides the 6 heads of Q"),
+    ("sm_90a", f"{WGMMA}n64k16.f32.f16.f16", {"attention": "1x6x3x3x64", "kv_heads": 0}, "share each; got 0"),
     ("gfx942", "v_mfma_i32_32x32x16_i8", {"attention": "1x1x3x3x64"}, "for f16 and bf16; A of"),
     ("gfx1100", "v_wmma_f16_16x16x16_f16", {"attention": "1x1x3x3x64"}, "its sibling that adds up in f32"),
     ("sm_90a", f"{WGMMA}n24k16.f32.f16.f16", {"attention": "1x1x3x3x64"}, "k of the second product, a multiple of 16"),

@@ -48,8 +48,8 @@ FORMATS = ("f16", "bf16")
 
 
 class Problem(TupleRecord):
-    """The sizes of the launch line: batches, heads of Q, queries and keys; the elements of a row of Q and K, and of V
-    and O, are the kernel's own."""
+    """The sizes of the launch line: batches, heads of Q, queries and keys, heads of K and V; the elements of a row of Q
+    and K, and of V and O, are the kernel's own."""
 
     batches: int
     heads: int
@@ -57,6 +57,12 @@ class Problem(TupleRecord):
     keys: int
     head: int
     head_v: int
+    kv_heads: int
+
+    @property
+    def group(self) -> int:
+        """The heads of Q that share one of K and V."""
+        return self.heads // self.kv_heads
 
     @staticmethod
     def heads_name(head: int, head_v: int) -> str:
@@ -160,16 +166,21 @@ def seen_of(causal: bool, window: int | None) -> Seen:
     return Seen(True, window)
 
 
-def problem_of(given: str | Sequence[int]) -> Problem:
+def problem_of(given: str | Sequence[int], kv_heads: int | None = None) -> Problem:
     """The sizes of an attention.
 
+    Args:
+        kv_heads: heads of K and V; None: as many as of Q.
+
     Raises:
-        Error: they are not five or six numbers from 1 on.
+        Error: they are not five or six numbers from 1 on, or kv_heads does not divide the heads of Q.
 
     >>> problem_of("2x16x4096x4096x128").head
     128
     >>> problem_of("2x16x4096x4096x192x128").head_v
     128
+    >>> problem_of("2x32x4096x4096x128", kv_heads=8).group
+    4
     """
     meaning = (
         "attention is BxHxMxNxD: batches, heads, queries, keys and the head size, such as 2x16x4096x4096x128 "
@@ -177,10 +188,17 @@ def problem_of(given: str | Sequence[int]) -> Problem:
     )
     count = given.lower().count("x") + 1 if isinstance(given, str) else len(given)
     batches, heads, queries, keys, head, *rest = extents(given, 6 if count == 6 else 5, meaning)
-    found = Problem(batches, heads, queries, keys, head, *(rest or [head]))
-    if min(found) < 1 or max(found) >= 1 << 31:
+    of_v = rest[0] if rest else head
+    sizes = (batches, heads, queries, keys, head, of_v)
+    if min(sizes) < 1 or max(sizes) >= 1 << 31:
         raise Error(f"the sizes of an attention are from 1 to {(1 << 31) - 1}; got {shown(given)}")
-    return found
+    shared = heads if kv_heads is None else require_int("kv_heads", kv_heads)
+    if shared < 1 or heads % shared:
+        raise Error(
+            f"kv_heads, the heads of K and V, divides the {heads} heads of Q, so that as many share each; got "
+            f"{shown(kv_heads)}"
+        )
+    return Problem(*sizes, shared)
 
 
 def tile_of(given: str | Sequence[int] | None, default: tuple[int, int]) -> tuple[int, int]:

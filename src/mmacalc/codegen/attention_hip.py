@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .attention_cuda_plan import CudaAttentionPlan
     from .gemm import Piece
 
-__all__ = ["MOST_GROWTH", "extents_of", "head_comment", "launch_arguments", "source"]
+__all__ = ["MOST_GROWTH", "counts_passed", "extents_of", "head_comment", "launch_arguments", "source"]
 
 MOST_GROWTH = 8
 """Of a query's largest product, as a power of 2, without O being multiplied: exponentials are at most 256 then, and
@@ -564,13 +564,19 @@ def extents_of(sizes: Problem) -> tuple[list[int], list[int], list[int]]:
     """The strides of rows, heads and batches of Q, K, V and O, tensors [batch][head][row][element] without gaps."""
     rows = [sizes.head, sizes.head, sizes.head_v, sizes.head_v]
     heads = [row * count for row, count in zip(rows, (sizes.queries, sizes.keys, sizes.keys, sizes.queries))]
-    return rows, heads, [head * sizes.heads for head in heads]
+    counts = (sizes.heads, sizes.kv_heads, sizes.kv_heads, sizes.heads)
+    return rows, heads, [head * count for head, count in zip(heads, counts)]
+
+
+def counts_passed(sizes: Problem) -> str:
+    """M, N, heads, group and scale of a launch line."""
+    return f"{sizes.queries}, {sizes.keys}, {sizes.heads}, {sizes.group}, {sizes.head**-0.5:.9f}f"
 
 
 def launch_arguments(sizes: Problem) -> Iterator[str]:
     """The arguments of a launch line, of tensors [batch][head][row][element] without gaps."""
     rows, heads, batches = extents_of(sizes)
-    yield f"//     Q, K, V, O, nullptr, {sizes.queries}, {sizes.keys}, {sizes.heads}, 1, {sizes.head**-0.5:.9f}f,"
+    yield f"//     Q, K, V, O, nullptr, {counts_passed(sizes)},"
     yield f"//     {', '.join(map(str, (*rows, *heads)))},"
     yield f"//     {', '.join(map(str, batches))});"
     yield "//     Q, K, V, O, L, M, N, heads, group, scale; strides of rows, heads, batches of Q, K, V, O"

@@ -10,7 +10,7 @@ Sources: as of `mmacalc.codegen.tensor_copies`.
 
 from __future__ import annotations
 
-from .attention_hip import extents_of
+from .attention_hip import counts_passed, extents_of
 from .attention_parts import constants, head, places
 from .ptx import ENTRY_OF_ONE_BLOCK
 from .source import indented
@@ -143,14 +143,16 @@ def step_offset(side: Side, step: int, k: int) -> int:
 def launch(found: CudaAttentionPlan, sizes: Problem) -> Iterator[str]:
     """The launch line, and the tensor maps."""
     assert found.q
-    for side, box in zip((found.q, found.k, found.v), found.boxes):
-        extents = " x ".join(map(str, box[::-1]))
-        yield f"// {side.name}_map: dimensions (element, row, head, batch); box {extents}, swizzle {swizzle_name(side)}"
+    of_keys = (sizes.keys, sizes.kv_heads, sizes.batches)
+    shapes = (sizes.head, sizes.queries, sizes.heads, sizes.batches), (sizes.head, *of_keys), (sizes.head_v, *of_keys)
+    yield "// Tensor maps of (element, row, head, batch):"
+    for side, shape, box in zip((found.q, found.k, found.v), shapes, found.boxes):
+        dimensions, extents = (" x ".join(map(str, each)) for each in (shape, box[::-1]))
+        yield f"// {side.name}_map: dimensions {dimensions}; box {extents}, swizzle {swizzle_name(side)}"
     blocks = -(-sizes.queries // found.block_m)
     yield f"// cudaFuncSetAttribute({found.name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {found.shared});"
     yield f"// {found.name}<<<dim3({blocks}, {sizes.heads}, {sizes.batches}), {found.threads}, {found.shared}>>>("
     rows, heads, batches = extents_of(sizes)
-    scale = f"{sizes.head**-0.5:.9f}f"
-    yield f"//     Q_map, K_map, V_map, O, nullptr, {sizes.queries}, {sizes.keys}, {sizes.heads}, 1, {scale},"
+    yield f"//     Q_map, K_map, V_map, O, nullptr, {counts_passed(sizes)},"
     yield f"//     {rows[3]}, {heads[3]}, {batches[3]});"
     yield "//     the maps, O, L, M, N, heads, group, scale; strides of O's rows, heads, batches"

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from ..model import Instruction, Operand
     from ..model.block_scales import BlockScales
-    from .attention import Seen
+    from .attention import Problem, Seen
 
     Text = TypeVar("Text")
 
@@ -108,6 +108,7 @@ def generate(
     groups: int | None = None,
     block_scales: str | None = None,
     weights: str = "",
+    kv_heads: int | None = None,
     **modifiers: int | str,
 ) -> str:
     """The source of a kernel in which one wave (warp) computes D = A B + C with one instruction, or of a whole GEMM, or
@@ -141,6 +142,8 @@ def generate(
             and keys.
         causal: of attention: the query m sees the keys n <= m + N - M.
         window: of causal attention: how many of these, the last ones.
+        kv_heads: of attention, the heads of K and V of the launch line, each for as many heads of Q (grouped-query
+            attention; 1: multi-query); as many as of Q if left out. The kernel takes any.
         block_scales: of a GEMM, scales of f32 along K: "1x128,128x128" is one for each row of A and 128 k, one for each
             128 columns of B and 128 k, as DeepSeek has them; each 128 k are summed up apart (see `block_scaled_gemm`).
         weights: "int4": of a GEMM around an mma.sync of f16 or bf16, B has 4 bits, as `mmacalc.pack_int4` lays it out,
@@ -164,11 +167,12 @@ def generate(
     native = instruction.architecture.family.language
     language = language or native
     _check_words({"language": language, "order_a": order_a, "order_b": order_b, "ld": ld, "weights": weights})
+    attention_only = {"causal": causal, "window": window, "kv_heads": kv_heads}
     slices = {"split_k": split_k, "batch": batch, "groups": groups, "block_scales": block_scales}
     if language in exports.LANGUAGES:
         if gemm is None:
             raise Error(f"{language} is of a whole GEMM: give gemm, too, such as 4096x4096x4096")
-        others = {"attention": attention, "causal": causal, "window": window, "lds": lds, "epilogue": epilogue}
+        others = {"attention": attention, **attention_only, "lds": lds, "epilogue": epilogue}
         others |= {**slices, "weights": weights, "ld": ld == "constants", **dict.fromkeys(modifiers, True)}
         size = instruction.architecture.wave(wave)
         found = exports.tile_plan(instruction, size, (order_a, order_b), tile, stages)
@@ -182,13 +186,14 @@ def generate(
         others = {"gemm": gemm, "lds": lds, "stages": stages, "epilogue": epilogue, "ld": ld == "constants"}
         others |= {**slices, "weights": weights or None}
         others |= {"order_a": order_a != "row", "order_b": order_b != "col", **modifiers}
-        return plain(_attention(instruction, wave, attention, seen_of(causal, window), tile, others))
+        problem = problem_of(attention, kv_heads)
+        return plain(_attention(instruction, wave, problem, seen_of(causal, window), tile, others))
     size = instruction.architecture.wave(wave)
     instruction, modifiers = instruction.split_parameters(modifiers)
     fields = instruction.resolved(modifiers)
     instruction.check_modifiers(size, fields)
-    if causal or window is not None:
-        raise Error(f"{'causal' if causal else 'window'} is of attention: give attention, too")
+    if alone := [name for name, given in attention_only.items() if given not in (None, False)]:
+        raise Error(f"{alone[0]} is of attention: give attention, too")
     if gemm is not None:
         _check_gemm(instruction, language, lds, ld, weights, modifiers)
         modifiers = {**modifiers, "weights": True} if weights else modifiers
@@ -277,7 +282,7 @@ def _check_gemm(
 def _attention(
     inst: Instruction,
     wave: int | None,
-    sizes: str | Sequence[int],
+    problem: Problem,
     seen: Seen,
     tile: str | Sequence[int] | None,
     others: Mapping[str, Any],
@@ -285,9 +290,8 @@ def _attention(
     """The source of an attention kernel, which none of the other options concerns."""
     given = [name for name, value in others.items() if value not in (None, False)]
     if given:
-        raise Error(f"attention takes causal, window, tile and wave: leave out {', '.join(given)}")
+        raise Error(f"attention takes causal, window, kv_heads, tile and wave: leave out {', '.join(given)}")
     checked_instruction(inst)
-    problem = problem_of(sizes)
     if inst.architecture.family.language == "cuda":
         inst.architecture.wave(wave)
         found = cuda_attention_plan(inst, problem.head, seen, tile, problem.head_v)

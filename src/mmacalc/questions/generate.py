@@ -239,6 +239,7 @@ def _formula_alone(options: Options) -> None:
         "attention",
         "causal",
         "window",
+        "kv_heads",
         "lds",
         "tile",
         "stages",
@@ -246,6 +247,8 @@ def _formula_alone(options: Options) -> None:
         "weights",
         "split_k",
         "batch",
+        "groups",
+        "block_scales",
         "check",
         "output",
     ):
@@ -314,8 +317,9 @@ def run(options: Options) -> Reply:
         "language": options.lang, "order_a": options.order_a, "order_b": options.order_b, "ld": options.ld,
         "wave": options.wavefront, "gemm": options.gemm, "lds": options.lds, "tile": options.tile,
         "stages": options.stages, "epilogue": options.epilogue, "attention": options.attention,
-        "causal": options.causal, "window": options.window, "split_k": options.split_k, "batch": options.batch,
-        "groups": options.groups, "block_scales": options.block_scales, "weights": options.weights,
+        "causal": options.causal, "window": options.window, "kv_heads": options.kv_heads, "split_k": options.split_k,
+        "batch": options.batch, "groups": options.groups, "block_scales": options.block_scales,
+        "weights": options.weights,
     }  # fmt: skip
     if inst:
         source = generate(inst, **given, **fields)
@@ -410,6 +414,10 @@ COMMAND = Command(
         option(
             "--window", placeholder="N", kind=int,
             help="of --attention --causal: a query sees that many keys, up to its own (sliding window)",
+        ),
+        option(
+            "--kv-heads", placeholder="N", kind=int,
+            help="of --attention: heads of K and V in the launch line, each for as many heads of Q (GQA; 1: MQA)",
         ),
         option(
             "--tile", placeholder="MxNxK",
