@@ -231,7 +231,7 @@ def _run(made: Any, grid: Any, values: list[Any], options: dict[str, Any]) -> An
         path.write_bytes(made.asm["hsaco"])
         found: Any = load(path)[made.metadata.name]
     given = _with_descriptors(values, made.metadata, False)
-    expected = sum(not one.value_kind.startswith("hidden_") for one in found.arguments)
+    expected = len(found.given_arguments)
     given += [None] * (expected - len(given))  # scratch that the kernel does not use
     shared = max(0, made.metadata.shared - found.descriptor.group_segment_size)
     threads = made.metadata.num_warps * made.metadata.target.warp_size

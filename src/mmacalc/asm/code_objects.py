@@ -62,6 +62,11 @@ class KernelArgument(TupleRecord):
     type_name: str = ""
     address_space: str = ""
 
+    @property
+    def hidden(self) -> bool:
+        """Whether the runtime sets it, not the caller."""
+        return self.value_kind.startswith("hidden_")
+
 
 class KernelDescriptor(Record):
     """The 64 bytes that say how a kernel starts.
@@ -176,6 +181,18 @@ class Kernel(Record):
         """Bytes of the arguments: of the descriptor, or of the metadata, by which HIP launches; descriptors written by
         hand (AITER) may have 0."""
         return max(self.descriptor.kernarg_size, int(self.metadata.get(ARGUMENT_BYTES, 0)))
+
+    @property
+    def given_arguments(self) -> tuple[KernelArgument, ...]:
+        """The arguments that a caller gives: all but the hidden ones, which the runtime sets. Where the metadata has
+        no names, as of HIP, they have those of the debug information (-g), if there is any."""
+        found = tuple([one for one in self.arguments if not one.hidden])
+        if not found or any(one.name for one in found):
+            return found
+        names = self.source_lines.parameters(self.name)
+        return (
+            tuple([one._replace(name=name) for one, name in zip(found, names)]) if len(names) == len(found) else found
+        )
 
     @property
     def maximum_workgroup_size(self) -> int:

@@ -1,6 +1,7 @@
-"""Which line of the source each instruction of a code object comes from: `.debug_line` (DWARF 5, section 6.2).
+"""Which line of the source each instruction of a code object comes from: `.debug_line` (DWARF 5, section 6.2); and
+what the parameters of a kernel are called: `.debug_info` (section 3.3).
 
-Compilers write it with -g or -gline-tables-only; Triton writes it always.
+Compilers write the first with -g or -gline-tables-only, the second with -g; Triton always writes the first.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from ..base.records import Frozen, TupleRecord, cached_property, json_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Callable, Iterator
+    from typing import Any, TypeVar
+
+    _Read = TypeVar("_Read")
 
 __all__ = ["NO_LINES", "SourceLines", "SourceLocation"]
 
@@ -57,7 +60,7 @@ class SourceLines(Frozen):
 
     @cached_property
     def _rows(self) -> tuple[tuple[int, SourceLocation | None], ...]:
-        return tuple(sorted(_rows(self.elf), key=lambda row: row[0])) if self.elf else ()
+        return tuple(sorted(_of_units(self.elf, _unit_rows), key=lambda row: row[0])) if self.elf else ()
 
     @cached_property
     def _starts(self) -> tuple[int, ...]:
@@ -67,6 +70,14 @@ class SourceLines(Frozen):
         """The line of the instruction at an address; None where there is none."""
         place = bisect_right(self._starts, address) - 1
         return self._rows[place][1] if place >= 0 else None
+
+    def parameters(self, function: str) -> tuple[str, ...]:
+        """The names of a function's parameters, in their order, by the function's symbol; none where none are known."""
+        return self._parameters.get(function, ())
+
+    @cached_property
+    def _parameters(self) -> dict[str, tuple[str, ...]]:
+        return dict(_of_units(self.elf, _unit_parameters)) if self.elf else {}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SourceLines)  # what a kernel does is the same
@@ -78,8 +89,8 @@ class SourceLines(Frozen):
 NO_LINES = SourceLines()
 
 
-def _rows(content: bytes) -> Iterator[tuple[int, SourceLocation | None]]:
-    """(address, line) where a line begins, None where a sequence ends; nothing of a damaged object."""
+def _of_units(content: bytes, read: Callable[[Any, Any], Iterator[_Read]]) -> Iterator[_Read]:
+    """What is read of each compilation unit of an object; nothing of a damaged one."""
     from elftools.common.exceptions import DWARFError, ELFError, ELFParseError
     from elftools.elf.elffile import ELFFile
 
@@ -89,12 +100,30 @@ def _rows(content: bytes) -> Iterator[tuple[int, SourceLocation | None]]:
             return
         debug = elf.get_dwarf_info()
         for unit in debug.iter_CUs():
-            program = debug.line_program_for_CU(unit)
-            if program is not None:
-                folder = unit.get_top_DIE().attributes.get("DW_AT_comp_dir")
-                yield from _of_program(program, _name(folder.value) if folder else "")
+            yield from read(debug, unit)
     except (DWARFError, ELFError, ELFParseError, KeyError, IndexError, AttributeError, ValueError, TypeError):
-        return  # lines are shown where they can be read; a damaged table is no reason to refuse the kernel
+        return  # lines and names are shown where they can be read; a damaged table is no reason to refuse the kernel
+
+
+def _unit_rows(debug: Any, unit: Any) -> Iterator[tuple[int, SourceLocation | None]]:
+    """(address, line) where a line begins, None where a sequence ends."""
+    program = debug.line_program_for_CU(unit)
+    if program is not None:
+        folder = unit.get_top_DIE().attributes.get("DW_AT_comp_dir")
+        yield from _of_program(program, _name(folder.value) if folder else "")
+
+
+def _unit_parameters(_: Any, unit: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """(symbol, names of its parameters) of each function."""
+    for entry in unit.iter_DIEs():
+        symbol = entry.attributes.get("DW_AT_linkage_name") or entry.attributes.get("DW_AT_name")
+        if entry.tag == "DW_TAG_subprogram" and symbol:
+            names = [
+                _name(one.attributes["DW_AT_name"].value)
+                for one in entry.iter_children()
+                if one.tag == "DW_TAG_formal_parameter" and "DW_AT_name" in one.attributes
+            ]
+            yield _name(symbol.value), tuple(names)
 
 
 def _of_program(program: Any, folder: str) -> Iterator[tuple[int, SourceLocation | None]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..base.checks import number, real, whole
-from ..base.errors import Error
+from ..base.errors import Error, plural
+from ..base.records import TupleRecord
 from . import number as number_option
 from . import option
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["BUNDLED", "LAUNCH", "kernel_arguments", "write_outputs"]
+__all__ = ["BUNDLED", "LAUNCH", "KernelArguments", "kernel_arguments", "write_outputs"]
 
 BUNDLED = option("-a", "--architecture", placeholder="NAME", help="which object of a bundle, such as gfx942 or sm_90a")
 LAUNCH = (
@@ -32,37 +33,92 @@ LAUNCH = (
 )  # fmt: skip
 """The options of a launch."""
 
-OUTPUT, MAP = "out:", "map:"
+OUTPUT, MAP, BUFFER = "out:", "map:", "buffer:"
 
 
-def write_outputs(outputs: dict[str, NDArray[Any]], inputs: list[str]) -> None:
+class KernelArguments(TupleRecord):
+    """What --args gives: values one by one, or a buffer of all; the arrays that are written back, by file; the files
+    that are only read; the arrays whose addresses are in the buffer."""
+
+    values: tuple[Any, ...]
+    buffer: bytes | None
+    outputs: dict[str, NDArray[Any]]
+    inputs: tuple[str, ...]
+    held: tuple[Any, ...] = ()
+
+
+def write_outputs(arguments: KernelArguments) -> None:
     """Write the arrays that are written back."""
-    if outputs:
+    if arguments.outputs:
         from ..base.files import write
         from .arrays import content
 
-        write({path: content("--args", path, array) for path, array in outputs.items()}, inputs)
+        contents = {path: content("--args", path, array) for path, array in arguments.outputs.items()}
+        write(contents, list(arguments.inputs))
 
 
-def kernel_arguments(words: list[str]) -> tuple[list[Any], dict[str, NDArray[Any]], list[str]]:
-    """The arguments, the arrays among them that are written back, and the files that are only read."""
-    arguments: list[Any] = []
+def kernel_arguments(words: list[str]) -> KernelArguments:
+    """The arguments that the words of --args give.
+
+    Raises:
+        Error: one that cannot be read, or does not fit.
+    """
     outputs: dict[str, NDArray[Any]] = {}
     inputs: list[str] = []
-    for word in words:
-        box, given = _map(word) if word.startswith(MAP) else (None, word)
-        if given.startswith(OUTPUT):
-            path, value = _output(given.removeprefix(OUTPUT))
-            value = outputs.setdefault(path, value)  # an array may be given by its address and by a map
-        elif given.lower().endswith(".npy"):
-            inputs.append(given)
-            value = _array(given)
-        elif box is None:
-            value = _value(given)
-        else:
-            raise Error(f"--args: map: ends in an array, FILE.npy or out:FILE.npy; got '{word[:60]}'")
-        arguments.append(value if box is None else _mapped(value, *box))
-    return arguments, outputs, inputs
+    if words and words[0].startswith(BUFFER):
+        return _buffer(words, outputs, inputs)
+    values = tuple([_argument(word, outputs, inputs) for word in words])
+    return KernelArguments(values, None, outputs, tuple(inputs))
+
+
+def _argument(word: str, outputs: dict[str, NDArray[Any]], inputs: list[str]) -> Any:
+    """An argument; arrays that are written back and files that are read are entered."""
+    if word.startswith(BUFFER):
+        raise Error(f"--args: {BUFFER} is all arguments in one, and comes first; got '{word[:60]}' behind others")
+    box, given = _map(word) if word.startswith(MAP) else (None, word)
+    if given.startswith(OUTPUT):
+        path, value = _output(given.removeprefix(OUTPUT))
+        value = outputs.setdefault(path, value)  # an array may be given by its address and by a map
+    elif given.lower().endswith(".npy"):
+        inputs.append(given)
+        value = _array(given)
+    elif box is None:
+        value = _value(given)
+    else:
+        raise Error(f"--args: map: ends in an array, FILE.npy or out:FILE.npy; got '{word[:60]}'")
+    return value if box is None else _mapped(value, *box)
+
+
+def _buffer(words: list[str], outputs: dict[str, NDArray[Any]], inputs: list[str]) -> KernelArguments:
+    """All arguments as they lie in memory: the first word their bytes, the others arrays whose addresses are in it."""
+    from ..kernels.device.memory import address_of
+    from .files import read_bytes
+
+    given = words[0].removeprefix(BUFFER)
+    if given[:2].lower() == "0x":
+        content = bytearray(_hexadecimal(given))
+    else:
+        content = bytearray(_array(given).tobytes() if given.lower().endswith(".npy") else read_bytes(given))
+        inputs.append(given)
+    held = []
+    for word in words[1:]:
+        offset_text, equals, array_text = word.partition("=")
+        offset = number(offset_text, max(len(content) - 8, -1), 0)
+        if not equals or offset is None or not (array_text.startswith(OUTPUT) or array_text.lower().endswith(".npy")):
+            raise Error(
+                f"--args: behind {BUFFER} come arrays whose addresses are in it, OFFSET=FILE.npy or "
+                f"OFFSET=out:FILE.npy, each in eight of its {plural(len(content), 'byte')}; got '{word[:60]}'"
+            )
+        held.append(_argument(array_text, outputs, inputs))
+        content[offset : offset + 8] = address_of(held[-1]).to_bytes(8, "little")
+    return KernelArguments((), bytes(content), outputs, tuple(inputs), tuple(held))
+
+
+def _hexadecimal(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text[2:])
+    except ValueError:
+        raise Error(f"--args: {BUFFER}0x takes two hexadecimal digits for each byte; got '{text[:40]}'") from None
 
 
 def _map(word: str) -> tuple[tuple[tuple[int, ...], str, str | None], str]:
@@ -127,7 +183,7 @@ def _value(word: str) -> Any:
     found = real(word) if value is None and not word.lstrip("-").isalnum() else value
     if found is None:
         raise Error(
-            f"--args: '{word[:40]}' is neither a .npy file, out:FILE.npy, a number (of at most 64 bits) nor null; "
-            "see mmacalc run-kernel -h"
+            f"--args: '{word[:40]}' is neither a .npy file, out:FILE.npy, a number (of at most 64 bits), null nor "
+            "buffer:FILE; see mmacalc run-kernel -h"
         )
     return found

@@ -70,7 +70,7 @@ def debug(
 
     def places(machine: Any, one: Watched) -> tuple[Region, int, np.dtype[Any]]:
         memory = machine.launch.memory if isinstance(kernel, PtxKernel) else machine.memory
-        return _element(kernel, args, memory, one)
+        return _element(kernel, args, options.get("arguments"), memory, one)
 
     observer: Any
     if isinstance(kernel, PtxKernel):
@@ -92,16 +92,17 @@ def debug(
 
 
 def _element(
-    kernel: Kernel | PtxKernel, args: Sequence[Any], memory: Any, one: Watched
+    kernel: Kernel | PtxKernel, args: Sequence[Any], buffer: Any, memory: Any, one: Watched
 ) -> tuple[Region, int, np.dtype[Any]]:
     """Where an element of an argument is: its region, the byte in it, its type."""
     if isinstance(kernel, PtxKernel):
         names = list(kernel.parameters)
     else:
-        listed = [argument for argument in kernel.arguments if not argument.value_kind.startswith("hidden_")]
-        names = [argument.name or f"argument {number + 1}" for number, argument in enumerate(listed)]
+        names = [one.name or f"argument {number + 1}" for number, one in enumerate(kernel.given_arguments)]
     numbered = [f"argument {number + 1}" for number in range(len(names))]
     at = next((list_.index(one.name) for list_ in (names, numbered) if one.name in list_), None)
+    if at is not None and buffer is not None:
+        return _element_behind(_offsets(kernel)[at], bytes(memoryview(buffer)), memory, one)
     array = args[at] if at is not None and at < len(args) else None
     if at is None or not isinstance(array, np.ndarray):
         raise Error(f"watch: {one.text}: the kernel has no array called '{one.name}'; it takes {abbreviated(names, 8)}")
@@ -111,3 +112,28 @@ def _element(
     start, first = memory.entered(names[at], array)
     region = next(held for held in memory.regions if held.start <= start - first < held.end)
     return region, start - region.start + one.at * array.itemsize, array.dtype
+
+
+def _offsets(kernel: Kernel | PtxKernel) -> list[int]:
+    """Where the arguments that a caller gives begin in a buffer of all."""
+    if isinstance(kernel, PtxKernel):
+        from .ptx.compiler import compile_kernel
+
+        return [start for start, _ in compile_kernel(kernel.module, kernel.name).parameters.values()]
+    return [one.offset for one in kernel.given_arguments]
+
+
+def _element_behind(offset: int, buffer: bytes, memory: Any, one: Watched) -> tuple[Region, int, np.dtype[Any]]:
+    """Where an element is of the array whose address lies in a buffer of arguments; it is of the type of the array."""
+    address = int.from_bytes(buffer[offset : offset + 8], "little")
+    region = next((held for held in memory.regions if held.start <= address < held.end), None)
+    if region is None or region.array is None:
+        raise Error(
+            f"watch: {one.text}: byte {offset} of the arguments has no address of an array (mmacalc.address_of), but "
+            f"{address:#x}"
+        )
+    assert one.at is not None
+    type_ = region.array.dtype
+    if one.at >= (region.end - address) // type_.itemsize:
+        raise Error(f"watch: {one.text}: {one.name} has {(region.end - address) // type_.itemsize} elements")
+    return region, address - region.start + one.at * type_.itemsize, type_

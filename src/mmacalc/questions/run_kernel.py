@@ -11,7 +11,9 @@ Arguments in the kernel's order: FILE.npy is an array that the kernel reads, its
 file keeps them; out:FILE.npy one that is written back when the kernel has ended well, out:FILE.npy:TYPE:SHAPE one that
 begins as zeros (f4 is float32, u2 uint16 ...); null is a null pointer; 5 is an integer of the argument's size, 5.0 a
 float of it. map:BOX:a.npy, or map:64x64:128B:a.npy, is a tensor map (CUtensorMap) of an array: the box that one copy
-moves, rows first, and the swizzle; out:FILE.npy also there.
+moves, rows first, and the swizzle; out:FILE.npy also there. buffer:FILE or buffer:0x00FF... is all arguments as they
+lie in memory (HIP_LAUNCH_PARAM_BUFFER_POINTER); behind it 16=a.npy or 24=out:d.npy:f4:64x64 puts the address of an
+array into the eight bytes from byte 16 or 24.
 --limit stops a kernel that does not end, and says where its waves are then; so does Ctrl-C.
 A PTX kernel comes from a .ptx file, from a fatbin or object of nvcc that carries PTX, from a folder with .ptx files, or
 as text from standard input (-).
@@ -72,7 +74,7 @@ class KernelList(TupleRecord):
     @property
     def listed(self) -> tuple[ListedKernel, ...]:
         """The kernels with their arguments."""
-        return tuple([ListedKernel(kernel, tuple(_shown(kernel))) for kernel in self.kernels])
+        return tuple([ListedKernel(kernel, kernel.given_arguments) for kernel in self.kernels])
 
 
 class TracedRegister(TupleRecord):
@@ -193,12 +195,8 @@ def list_text(found: KernelList) -> str:
             f"{kernel.descriptor.group_segment_size} bytes of LDS, "
             f"{kernel.descriptor.private_segment_size} bytes of scratch"
         )
-        lines += [f"  {_described(number, one)}" for number, one in enumerate(_shown(kernel))]
+        lines += [f"  {_described(number, one)}" for number, one in enumerate(kernel.given_arguments)]
     return "\n".join(lines) + "\n"
-
-
-def _shown(kernel: Kernel) -> list[KernelArgument]:
-    return [one for one in kernel.arguments if not one.value_kind.startswith("hidden_")]
 
 
 def _described(number: int, one: KernelArgument) -> str:
@@ -302,15 +300,15 @@ def run(options: Options) -> Reply:
     kernel = kernels[options.kernel]
     if options.stop_at is not None or options.watch:
         return _debugged(options, kernel)
-    arguments, outputs, inputs = kernel_arguments(options.args)
+    arguments = kernel_arguments(options.args)
     steps: list[Any] = []
     report = launch(
-        kernel, tuple(options.grid), tuple(options.block), *arguments, shared=options.shared,
-        trace=steps.append if options.trace else None, trace_wave=options.trace_wave, limit=options.limit,
-        schedule=options.schedule,
+        kernel, tuple(options.grid), tuple(options.block), *arguments.values, arguments=arguments.buffer,
+        shared=options.shared, trace=steps.append if options.trace else None, trace_wave=options.trace_wave,
+        limit=options.limit, schedule=options.schedule,
     )  # fmt: skip
-    write_outputs(outputs, inputs)
-    found = KernelRun(report, tuple(steps), tuple(outputs))
+    write_outputs(arguments)
+    found = KernelRun(report, tuple(steps), tuple(arguments.outputs))
     return show(options.json, "run-kernel", found, text, status=1 if report.findings else 0)
 
 
@@ -328,13 +326,14 @@ def _run_ptx(options: Options, kernels: Mapping[str, Any]) -> Reply:
         return show(options.json, "ptx-kernels", PtxKernelList(options.file, tuple(kernels.values())), ptx_list_text)
     if options.stop_at is not None or options.watch:
         return _debugged(options, kernels[options.kernel])
-    arguments, outputs, inputs = kernel_arguments(options.args)
+    arguments = kernel_arguments(options.args)
     report = launch(
-        kernels[options.kernel], tuple(options.grid), tuple(options.block), *arguments, shared=options.shared,
-        limit=options.limit, schedule=options.schedule, cluster=tuple(options.cluster) if options.cluster else None,
+        kernels[options.kernel], tuple(options.grid), tuple(options.block), *arguments.values,
+        arguments=arguments.buffer, shared=options.shared, limit=options.limit, schedule=options.schedule,
+        cluster=tuple(options.cluster) if options.cluster else None,
     )  # fmt: skip
-    write_outputs(outputs, inputs)
-    run = PtxKernelRun(report, tuple(outputs))
+    write_outputs(arguments)
+    run = PtxKernelRun(report, tuple(arguments.outputs))
     return show(options.json, "run-ptx-kernel", run, ptx_text, status=1 if report.findings else 0)
 
 
@@ -350,11 +349,11 @@ def _debugged(options: Options, kernel: Any) -> Reply:
 
     if options.trace or options.covered:
         raise Error("--stop-at and --watch cannot be combined with --trace or --covered")
-    arguments, _, _ = kernel_arguments(options.args)
-    given = {"shared": options.shared, "limit": options.limit}
+    arguments = kernel_arguments(options.args)
+    given = {"shared": options.shared, "limit": options.limit, "arguments": arguments.buffer}
     given |= {name: value for name, value in (("schedule", options.schedule), ("cluster", options.cluster)) if value}
     found = debug(
-        kernel, tuple(options.grid), tuple(options.block), *arguments, stop=options.stop_at, watch=options.watch,
+        kernel, tuple(options.grid), tuple(options.block), *arguments.values, stop=options.stop_at, watch=options.watch,
         wave=options.trace_wave, **given,
     )  # fmt: skip
     wrong = bool(found.report.findings) if found.report is not None else options.stop_at == "finding"

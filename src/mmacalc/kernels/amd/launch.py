@@ -11,7 +11,7 @@ import numpy as np
 from ...base.checks import shown
 from ...base.errors import Error, plural
 from ..device.findings import Tally
-from ..device.launch import AddressedValue, checked_seed, value_bytes, workgroups
+from ..device.launch import AddressedValue, buffer_bytes, checked_seed, value_bytes, workgroups
 from ..device.memory import GlobalMemory, check_type
 from ..device.shared import PrivateMemory, SharedMemory
 from ..device.traffic import BankCounter
@@ -52,7 +52,7 @@ DYNAMIC_STACK = 16384
 """Bytes of scratch for a stack whose size the compiler does not know."""
 
 
-OPTIONS = ("shared", "trace", "trace_wave", "limit", "schedule")
+OPTIONS = ("shared", "trace", "trace_wave", "limit", "schedule", "arguments")
 """What a compiled kernel is launched with by name."""
 
 
@@ -74,8 +74,9 @@ class _CompiledLaunch:
     target: MachineTarget
 
     def __init__(
-        self, kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared: int, schedule: int | None
-    ) -> None:
+        self, kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared: int, schedule: int | None,
+        buffer: object = None,
+    ) -> None:  # fmt: skip
         self.schedule = schedule
         self.kernel, self.grid, self.block = kernel, grid, block
         self.descriptor = kernel.descriptor
@@ -90,7 +91,7 @@ class _CompiledLaunch:
             behind = content if content.flags.writeable else None
             start = CODE_BASE + section.address
             self.memory.add(f"section {section.name}", content, section.writable, behind, start)
-        self._arguments(args, shared)
+        self._arguments(args, shared, buffer)
         self.tally = Tally(self.program.text, kernel.source_lines.at)
         self.lds_counter = BankCounter(self.target.architecture, wave)
 
@@ -117,11 +118,15 @@ class _CompiledLaunch:
             if size > most:
                 raise Error(f"the kernel wants {size} bytes of {what}; mmacalc has {most}")
 
-    def _arguments(self, args: Sequence[Any], shared: int) -> None:
+    def _arguments(self, args: Sequence[Any], shared: int, buffer: object) -> None:
         # LLVM widens loads beyond the last argument, as far as the alignment of the segment lets it.
-        length = -(-max(self.kernel.argument_bytes, 1) // KERNARG_ALIGNMENT) * KERNARG_ALIGNMENT
-        sizes = self.grid, self.block, shared
-        content = packed_arguments(self.kernel.arguments, args, self.memory, sizes, length)
+        given = None if buffer is None else buffer_bytes(buffer, args, *buffer_sizes(self.kernel))
+        longest = max(self.kernel.argument_bytes, 1, len(given or b""))
+        length = -(-longest // KERNARG_ALIGNMENT) * KERNARG_ALIGNMENT
+        self.memory.add_kept()
+        if given is None:
+            given = packed_arguments(self.kernel, args, self.memory)
+        content = with_hidden(given.ljust(length, b"\0"), self.kernel.arguments, (self.grid, self.block, shared))
         self.argument_bytes = content
         self.arguments = self.memory.add("the kernel arguments", np.frombuffer(content, np.uint8), False)
         self.packet = self.memory.add("the dispatch packet", np.frombuffer(self._packet(), np.uint8), False)
@@ -312,7 +317,8 @@ def launch_compiled(
     threads, most = block.x * block.y * block.z, kernel.maximum_workgroup_size
     if most and threads > most:
         raise Error(f"{kernel.name} was compiled for at most {most} threads in a block; got {threads}")
-    found = _CompiledLaunch(kernel, grid, block, args, shared, checked_seed(options.get("schedule")))
+    seed = checked_seed(options.get("schedule"))
+    found = _CompiledLaunch(kernel, grid, block, args, shared, seed, options.get("arguments"))
     waves = found.waves * grid.x * grid.y * grid.z
     trace = None
     if options.get("trace") is not None:
@@ -335,38 +341,48 @@ def launch_compiled(
 # --- arguments: LLVM, AMDGPUUsage, "Code Object V5 Metadata", `.args` ---
 
 
-def packed_arguments(
-    listed: Sequence[KernelArgument],
-    given: Sequence[Any],
-    memory: GlobalMemory,
-    sizes: tuple[Dim3, Dim3, int],
-    length: int,
-) -> bytes:
-    """The bytes of the kernel arguments; arrays among those given are entered into global memory.
+def buffer_sizes(kernel: Kernel) -> tuple[int, int]:
+    """How many bytes a buffer of all arguments has, at least and at most: those that the caller gives, and the whole
+    segment. A kernel whose descriptor and metadata say nothing takes any number."""
+    if not kernel.arguments:
+        return kernel.argument_bytes, kernel.argument_bytes or MOST_ARGUMENTS
+    least = max((one.offset + one.size for one in kernel.given_arguments), default=0)
+    return least, max(least, kernel.argument_bytes)
 
-    Args:
-        listed: the metadata's arguments. given: those of the launch, without hidden ones.
-        sizes: the grid in workgroups, the block, the bytes of dynamic LDS. length: of the kernel argument segment.
+
+def packed_arguments(kernel: Kernel, given: Sequence[Any], memory: GlobalMemory) -> bytes:
+    """The bytes of the arguments that a caller gives, at their offsets; arrays are entered into global memory.
 
     Raises:
-        Error: too few or too many; one that does not fit.
+        Error: too few or too many; one that does not fit; the metadata lists none, and there are some.
     """
-    shown_ones = [one for one in listed if not one.value_kind.startswith("hidden_")]
-    if len(shown_ones) != len(given):
+    listed = kernel.given_arguments
+    if not kernel.arguments and kernel.argument_bytes:
         raise Error(
-            f"the kernel takes {plural(len(shown_ones), 'argument')} ({_signature(shown_ones)}); got {len(given)}"
+            f"the kernel has {plural(kernel.argument_bytes, 'byte')} of arguments, and its metadata does not say "
+            f"which: give them as one buffer, arguments=BYTES (run-kernel: --args buffer:FILE)"
         )
-    content = bytearray(length)
-    memory.add_kept()
-    for number, (one, value) in enumerate(zip(shown_ones, given)):
+    if len(listed) != len(given):
+        raise Error(f"the kernel takes {plural(len(listed), 'argument')} ({_signature(listed)}); got {len(given)}")
+    content = bytearray(max((one.offset + one.size for one in listed), default=0))
+    for number, (one, value) in enumerate(zip(listed, given)):
         packed = _packed(number, one, value, memory)
         content[one.offset : one.offset + len(packed)] = packed
-    for one in listed:
-        if one not in shown_ones:
-            size = one.size
-            value = _hidden(one.value_kind.removeprefix("hidden_"), *sizes)
-            content[one.offset : one.offset + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
     return bytes(content)
+
+
+def with_hidden(content: bytes, listed: Sequence[KernelArgument], sizes: tuple[Dim3, Dim3, int]) -> bytes:
+    """The kernel argument segment with the hidden arguments, which the runtime sets.
+
+    Args:
+        sizes: the grid in workgroups, the block, the bytes of dynamic LDS.
+    """
+    found = bytearray(content)
+    for one in listed:
+        if one.hidden:
+            value = _hidden(one.value_kind.removeprefix("hidden_"), *sizes)
+            found[one.offset : one.offset + one.size] = (value & (1 << 8 * one.size) - 1).to_bytes(one.size, "little")
+    return bytes(found)
 
 
 def _signature(listed: Sequence[KernelArgument]) -> str:
@@ -387,6 +403,11 @@ def _packed(number: int, one: KernelArgument, value: Any, memory: GlobalMemory) 
     if isinstance(value, np.ndarray) and value.ndim:
         if size != 8:
             raise Error(f"{name} of the kernel is a value of {plural(size, 'byte')}; got an array")
+        if one.value_kind == "by_value" and value.dtype.names:
+            raise Error(
+                f"{name} of the kernel is a value of {plural(size, 'byte')}; got an array of structures. Give one of "
+                f"them (array[0]), or the address of the array: numpy.uint64(mmacalc.address_of(array))"
+            )
         return memory.address(name, value).to_bytes(8, "little")
     if one.value_kind != "by_value":
         if value is None:

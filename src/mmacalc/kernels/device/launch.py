@@ -13,20 +13,23 @@ from ...base.checks import shown
 from ...base.errors import Error, plural
 from ...base.records import TupleRecord
 from ...base.waiting import DELAY, LINE
+from .memory import check_contiguous, check_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from ...base.arrays import Array
 
     Size = int | tuple[int, ...]
 
-__all__ = ["MAX_THREADS", "AddressedValue", "Dim3", "Progress", "dim3", "value_bytes", "workgroups"]
+__all__ = ["MAX_THREADS", "AddressedValue", "Dim3", "Progress", "buffer_bytes", "dim3", "value_bytes", "workgroups"]
 
 MAX_THREADS = 1024
 """Threads of a workgroup (HIP, maxThreadsPerBlock; CUDA C++ programming guide, "Compute capabilities")."""
+STRUCTURE = 8
+"""Bytes of which the size of a structure of pointers and numbers is a multiple."""
 FLOATS: dict[int, type[np.floating[Any]]] = {2: np.float16, 4: np.float32, 8: np.float64}
 
 
@@ -93,6 +96,37 @@ def value_bytes(name: str, size: int, value: Any) -> bytes:
     if len(packed) != size:
         raise Error(f"{name} of the kernel has {plural(size, 'byte')}; {shown(value)} has {len(packed)}")
     return packed
+
+
+def buffer_bytes(given: object, args: Sequence[Any], least: int, most: int) -> bytes:
+    """All arguments of a kernel as one buffer, arguments= of a launch: bytes, a NumPy array, a ctypes structure.
+
+    Args:
+        args: the arguments that were given one by one beside it; there must be none.
+        least, most: how many bytes the kernel takes; a structure may end in padding, to a multiple of 8.
+
+    Raises:
+        Error: it is not memory, or not as large as the kernel's arguments.
+    """
+    if args:
+        raise Error(f"arguments is all arguments of the kernel; got {plural(len(args), 'argument')} beside it")
+    if isinstance(given, np.ndarray):
+        check_type("arguments", given)
+        check_contiguous(given, "arguments")
+        found = given.tobytes()
+    else:
+        try:
+            found = bytes(memoryview(given))  # type: ignore[arg-type]
+        except (TypeError, ValueError, BufferError):
+            raise Error(
+                f"arguments is the kernel's arguments as they lie in memory: bytes, an array (structured, with "
+                f"address_of for pointers) or a ctypes structure; got {shown(given)}"
+            ) from None
+    most = -(-most // STRUCTURE) * STRUCTURE
+    if not least <= len(found) <= most:
+        wanted = plural(most, "byte") if least == most else f"{least} to {most} bytes"
+        raise Error(f"the kernel's arguments have {wanted}; the buffer has {len(found)}")
+    return found
 
 
 class AddressedValue(TupleRecord):

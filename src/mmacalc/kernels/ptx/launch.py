@@ -10,7 +10,7 @@ from ...base.checks import shown
 from ...base.errors import Error, plural
 from ...catalog import architecture
 from ..device.findings import lanes_text
-from ..device.launch import checked_seed, dim3, value_bytes
+from ..device.launch import buffer_bytes, checked_seed, dim3, value_bytes
 from ..device.memory import GlobalMemory, check_type
 from .asynchronous import Asynchronous
 from .clusters import ClusterBarriers, RemoteAccesses
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Launch", "checked_options"]
 
-OPTIONS = ("shared", "limit", "schedule", "cluster")
+OPTIONS = ("shared", "limit", "schedule", "cluster", "arguments")
 LARGEST_SHARED = 232448
 """Bytes of shared memory of a CTA that the largest GPUs give (227 KiB, sm_90 and sm_100)."""
 WARP_ROOTS = frozenset(["shfl", "vote", "match", "redux", "elect", "activemask"])
@@ -77,7 +77,8 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
     if limit is not None and (not _whole(limit) or limit < 1):
         raise Error(f"limit is how many warp instructions may be executed, from 1 up; got {shown(limit)}")
     return {
-        "shared": shared, "limit": limit, "schedule": checked_seed(schedule), "cluster": options.get("cluster")
+        "shared": shared, "limit": limit, "schedule": checked_seed(schedule), "cluster": options.get("cluster"),
+        "buffer": options.get("arguments"),
     }  # fmt: skip
 
 
@@ -124,6 +125,7 @@ class Launch:
     def __init__(  # noqa: PLR0913
         self, kernel: PtxKernel, grid: Any, block: Any, arguments: Sequence[Any], shared: int = 0, cluster: Any = None,
         schedule: int | None = None, limit: int | None = None, observers: tuple[Observer, ...] = (),
+        buffer: object = None,
     ) -> None:  # fmt: skip
         self.kernel, self.program = kernel, compile_kernel(kernel.module, kernel.name)
         self.grid, self.block = _sizes("grid", grid), _sizes("block", block)
@@ -149,7 +151,9 @@ class Launch:
         unit = 128 if self.program.watched else 32  # wgmma wants warpgroups
         self.schedule = Schedule(schedule, self.block_size, unit) if schedule is not None else None
         self._place_variables()
-        self.parameters = self._pack(arguments)
+        size = self.program.parameter_bytes
+        given = self._pack(arguments) if buffer is None else buffer_bytes(buffer, arguments, size, size)
+        self.parameters = given[:size]
         self.parameter_address = self.memory.add("the parameters", np.frombuffer(self.parameters, np.uint8), False)
         self.workspace = self.memory.add("the workspace of the grid", np.zeros(WORKSPACE, np.uint8), True)
         self.memory.finish()

@@ -122,13 +122,14 @@ def _profiled(kernel: Any, options: Options) -> tuple[int, Profile]:
     block = tuple(options.block)
     if not options.args and _takes_arguments(kernel):
         return 0, profile(kernel, None, block)._replace(why="not launched, since no --args were given")
-    arguments, _, _ = kernel_arguments(options.args)
+    arguments = kernel_arguments(options.args)
     given = {"shared": options.shared, "limit": options.limit, "latency": options.latency}
+    given["arguments"] = arguments.buffer
     if options.thread_registers is not None:
         given["registers"] = options.thread_registers
     given |= {name: value for name, value in (("schedule", options.schedule), ("cluster", options.cluster)) if value}
     try:
-        found = profile(kernel, tuple(options.grid), block, *arguments, **given)
+        found = profile(kernel, tuple(options.grid), block, *arguments.values, **given)
     except Error as error:
         from ...kernels.device.findings import Stop
 
@@ -139,10 +140,9 @@ def _profiled(kernel: Any, options: Options) -> tuple[int, Profile]:
 
 
 def _takes_arguments(kernel: Any) -> bool:
-    listed = getattr(kernel, "arguments", None)
-    if listed is None:
-        return bool(kernel.parameters)
-    return any(not one.value_kind.startswith("hidden_") for one in listed)
+    from ...kernels.ptx.kernel import PtxKernel
+
+    return bool(kernel.parameters if isinstance(kernel, PtxKernel) else kernel.given_arguments)
 
 
 COMMAND = Command(
