@@ -87,3 +87,44 @@ def test_an_aligned_barrier_without_a_lane_is_a_finding_unless_that_has_ended(st
         found = mmacalc.launch(kernel("sm_90a", body), 1, 64).findings
         named = [one for one in found if "not all threads of the warp execute it" in one.message]
         assert [(one.kind, one.text) for one in named] == [("barrier", statement)] * wrong
+
+
+@pytest.mark.parametrize("count", [64, 96, 128])
+@pytest.mark.parametrize("form", ["bar.sync 1, {}", "barrier.sync 1, {}", "barrier.red.or.pred %p0, 1, {}, %p1",
+                                  "bar.arrive 1, {}", "barrier.arrive 1, {}"])  # fmt: skip
+def test_more_threads_than_a_barrier_wants_are_named(form: str, count: int) -> None:
+    """With 64 of 128 threads each half would end a phase: which halves meet is left to chance."""
+    statement = form.format(count)
+    body = f"{statement};\nret;"
+    if "arrive" in form:  # the first warp waits, the three others arrive
+        body = "setp.lt.u32 %p0, %r2, 32;\n@%p0 bra wait;\n" + f"{statement};\nret;\nwait: bar.sync 1, {count};\nret;"
+    found = mmacalc.launch(kernel("sm_90a", "mov.u32 %r2, %tid.x;\n" + body), 1, 128).findings
+    named = [
+        one
+        for one in found
+        if one.kind == "barrier" and f"threads come to barrier 1, which wants {count}" in one.message
+    ]
+    # Where others complete it, the warp that waits does so for ever.
+    alone = ["deadlock"] if "arrive" in form and count != 128 else []
+    more = count != 128 and not ("arrive" in form and count == 96)
+    assert len(named) == more
+    assert [one.kind for one in found] == ["barrier"] * more + alone
+
+
+@pytest.mark.parametrize("accumulates", [0, 1])
+@pytest.mark.parametrize("fence", ["", "wgmma.fence.sync.aligned;"])
+def test_a_wgmma_that_no_fence_comes_before_is_named(fence: str, accumulates: int) -> None:
+    """The fence is wanted before the first wgmma of a warpgroup, whatever wrote its registers (9.7.15.7.1)."""
+    statement = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd1, %rd1,"
+    statement += f" {accumulates}, 1, 1, 0, 0"
+    zero = "".join(f"mov.f32 %f{at}, 0f00000000;" for at in range(1, 5))
+    body = f"""mov.u32 %r2, %tid.x; mad.lo.u32 %r2, %r2, 16, %r1; st.shared.v4.b32 [%r2], {{%r3, %r3, %r3, %r3}};
+ fence.proxy.async.shared::cta; bar.sync 0; {zero if accumulates else ""}
+ shr.u32 %r1, %r1, 4; cvt.u64.u32 %rd1, %r1; or.b64 %rd1, %rd1, {64 << 16 | 8 << 32};
+ {fence}
+ {statement};
+ {statement};
+ wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; ret;"""
+    found = mmacalc.launch(kernel("sm_90a", "mov.b32 %r3, 0;" + body), 1, 128).findings
+    assert {one.kind for one in found} == ({"fence"} if not fence else set())
+    assert fence or found[0].line == 13

@@ -52,7 +52,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "product<8>": ("wait", "put(d, c)", "which a wgmma in flight uses: wgmma.wait_group must come before"),
     "product<9>": ("stopped", "", "so far the descriptor of A reaches"),
     "swizzled<1>": ("note", "", "not a multiple of 1024 bytes"),
-    "swizzled<2>": ("descriptor", "MULTIPLY", "rows of A lie at the same bytes"),
+    "swizzled<2>": ("descriptor", "MULTIPLY", "parts of A lie at the same bytes"),
     "swizzled<3>": ("descriptor", "", "has the swizzle 64B; the tensor copy that wrote these bytes had 128B"),
     "stages<1>": ("wait", "sum += tiles", "an asynchronous copy in flight writes: it is not waited for"),
     "stages<2>": ("race", "sum += tiles", "which another thread (thread 33) wrote"),

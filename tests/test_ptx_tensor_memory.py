@@ -55,14 +55,19 @@ def fill(columns: int) -> str:
     return f"{values} tcgen05.st.sync.aligned.32x32b.x{columns}.b32 [%r4], {{{names}}};"
 
 
-def run(image, shape, target="sm_103a", **parts):
-    out = np.zeros(shape, np.uint32)
+def launched(image, out, target="sm_103a", **parts):
+    """The report of a launch on the bytes of an image."""
     given = {"prepare": "", "work": "", "read": "", **parts}
     size = -(-image.nbytes // 16) * 16
     raw = np.zeros(size, np.uint8)
     raw[: image.nbytes] = image.reshape(-1).view(np.uint8)
     kernel = mmacalc.load(KERNEL.format(target=target, size=size, **given))["k"]
-    report = mmacalc.launch(kernel, 1, 128, raw, out)
+    return mmacalc.launch(kernel, 1, 128, raw, out)
+
+
+def run(image, shape, target="sm_103a", **parts):
+    out = np.zeros(shape, np.uint32)
+    report = launched(image, out, target, **parts)
     assert not report.findings, str(report)
     return out
 
@@ -213,6 +218,63 @@ def test_columns_beyond_tensor_memory_stop_the_launch(work: str) -> None:
  setp.eq.u32 %p3, %r0, 7; mov.b32 %r7, {1 << 4 | 4 << 17 | 8 << 24};"""
     with pytest.raises(mmacalc.Error, match=r"line 2\d.*touches columns 508 to \d+ of Tensor Memory, which has 512"):
         run(NOTHING, (128, 4), work=setup + "\n" + work, read=read(4))
+
+
+@pytest.mark.parametrize(
+    ("work", "column"),
+    [
+        ("tcgen05.st.sync.aligned.32x32b.x8.b32 [%r8], {%r0,%r0,%r0,%r0,%r0,%r0,%r0,%r0};", 508),
+        ("tcgen05.st.sync.aligned.32x32b.x1.b32 [%r8], {%r0};", 512),
+        ("tcgen05.st.sync.aligned.16x64b.x2.b32 [%r8], {%r0, %r0};", 510),
+        ("tcgen05.ld.sync.aligned.32x32b.x4.b32 {%r20, %r21, %r22, %r23}, [%r8];", 510),
+    ],
+)
+def test_columns_of_a_warp_beyond_tensor_memory_are_named(work: str, column: int) -> None:
+    def findings(start: int) -> list[tuple[str, str, str]]:
+        report = launched(NOTHING, np.zeros(16), prepare=f"{fill(16)} add.u32 %r8, %r4, {start}; {work}")
+        return [(one.kind, one.text, one.message) for one in report.findings]
+
+    outside = ("tensor memory", work.rstrip(";"), "touches columns that are not allocated")
+    assert outside in findings(column)
+    assert outside not in findings(0)
+
+
+DESCRIPTORS = {  # by the statement: the matrix that its last descriptor is of, and the registers of both
+    "tcgen05.mma.cta_group::1.kind::f16 [%r3], %d4, %d5, %r7, %p3;": "B",
+    "tcgen05.mma.cta_group::1.kind::f16 [%r3], %d5, %d4, %r7, %p3;": "A",
+    "tcgen05.mma.cta_group::1.kind::f16 [%r3], [%r8], %d5, %r7, %p3;": "B",
+    "tcgen05.mma.ws.cta_group::1.kind::f16 [%r3], %d4, %d5, %r7, %p3;": "B",
+    "tcgen05.cp.cta_group::1.128x256b [%r8], %d5;": "the source",
+    "tcgen05.cp.cta_group::1.128x128b [%r8], %d5;": "the source",
+}
+STORED = "add.u32 %r8, %r4, 256; tcgen05.st.sync.aligned.32x32b.x8.b32 [%r8], {%r0,%r0,%r0,%r0,%r0,%r0,%r0,%r0};"
+CORE = 128 << 32 >> 4
+"""The stride from 8 rows to the next, without swizzle."""
+STRIDES = {  # the words of the finding, bits of a descriptor of 128 rows of 32 bytes
+    "": 2048 << 16 >> 4 | CORE,
+    "parts of {} lie at the same bytes": 2048 << 16 >> 4,  # no stride
+    "parts of {} lie at the same bytes:": 2048 << 16 >> 4 | CORE // 2,
+    "parts of {} lie at the same bytes: the leading": 64 << 16 >> 4 | CORE,
+    "the descriptor of {} has a stride of 272 bytes, which is not a multiple of 32": 272 << 32 >> 4 | 6 << 61,
+    "the descriptor of {} has a stride of 288 bytes, which is not a multiple of 64": 288 << 32 >> 4 | 4 << 61,
+}
+
+
+@pytest.mark.parametrize("wrong", STRIDES)
+@pytest.mark.parametrize("statement", DESCRIPTORS)
+def test_a_descriptor_whose_strides_do_not_fit_its_matrix_is_named(statement: str, wrong: str) -> None:
+    """Both matrices have 128 rows: that of %d4 is right."""
+    work = "add.u32 %r8, %r3, 256; setp.eq.u32 %p3, %r0, 7;" + f"mov.b32 %r7, {1 << 4 | 16 << 17 | 8 << 24};"
+    for at, code in ((4, STRIDES[""]), (5, STRIDES[wrong])):
+        work += f"cvt.u64.u32 %d{at}, %r2; shr.u64 %d{at}, %d{at}, 4; or.b64 %d{at}, %d{at}, {code | 1 << 46};"
+    report = launched(np.zeros((128, 256), np.uint8), np.zeros(16), work=f"{work}\n {statement}", prepare=STORED)
+    depth = 16 if "128x128b" in statement else 32
+    if depth == 16 and "leading" in wrong:  # it has no second part along the rows
+        wrong = ""
+    found = [one for one in report.findings if one.kind == "descriptor"]
+    assert [one.text for one in found] == [statement.rstrip(";")] * bool(wrong)
+    assert all(wrong.format(DESCRIPTORS[statement]) in one.message for one in found)
+    assert len(report.findings) == len(found), str(report)
 
 
 HANDOVER = """.version 9.0

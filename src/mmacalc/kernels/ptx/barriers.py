@@ -89,16 +89,23 @@ class CtaBarriers:
         for entry in self.waiting:
             groups.setdefault((int(self.machine.cta_of[entry.number[0]]), entry.barrier), []).append(entry)
         kept: list[_Arrival] = []
-        for (cta, _), entries in groups.items():
+        for (cta, barrier), entries in groups.items():
             wanted = entries[0].wanted or len(self._alive(cta))
             if len({entry.wanted for entry in entries}) > 1:
                 self.machine.launch.find(
                     "barrier", entries[-1].step, "gives another number of threads than those who wait there",
                     entries[-1].number, other=entries[0].step,
                 )  # fmt: skip
-            if sum(len(entry.number) for entry in entries) < wanted:
+            came = sum(len(entry.number) for entry in entries)
+            if came < wanted:
                 kept += entries
                 continue
+            if came > wanted:
+                self.machine.launch.find(
+                    "barrier", entries[-1].step, f"{came} threads come to barrier {barrier}, which wants {wanted}: "
+                    "it is complete with some of them, and the others begin its next phase", entries[-1].number,
+                    other=entries[0].step if len(entries) > 1 else None,
+                )  # fmt: skip
             self._meet(cta, entries)
         self.waiting = kept
 

@@ -261,7 +261,10 @@ class TensorMapFences:
             return
         for team, member, place in zip(threads.team.tolist(), threads.member.tolist(), places.tolist()):
             write = self._last_write(place)
-            if write and machine.knowledge.ordered(np.array([team]), np.array([member]), np.array([write])).all():
+            if write and (
+                machine.knowledge.ordered(np.array([team]), np.array([member]), np.array([write])).all()
+                or self._together(team, member, write)
+            ):
                 clock = int(machine.order.clock[team, member])
                 self.acquired.setdefault((place, write), []).append((team, member, clock))
         machine.order.tick(threads.team, threads.member)
@@ -270,6 +273,16 @@ class TensorMapFences:
         order = self.machine.launch.order
         writes = order.writes[place // order.granule : (place + 128) // order.granule]
         return int(writes.max(initial=0))
+
+    def _together(self, team: int, member: int, write: int) -> bool:
+        """Whether a map was written by tensormap.cp_fenceproxy of a thread's own warp, which is one copy by all of its
+        lanes: CUTLASS has nothing between it and the warp's acquire."""
+        number, _ = self.machine.knowledge.decoded(write)
+        group, other = divmod(number, self.machine.launch.order.stride)
+        if write & NO_STEP not in self.fenced or group != self.machine.knowledge.first_team + team:
+            return False
+        size = self.machine.block_size
+        return other // size == member // size and other % size // 32 == member % size // 32
 
     def check(self, step: Step, one: Threads, place: int) -> None:
         """A copy of a thread reads the map at a place of global memory."""
@@ -283,7 +296,8 @@ class TensorMapFences:
         line = f"the statement at line {other.line}" if other is not None else "another statement"
         number, clock = machine.knowledge.decoded(write)
         own = number // order.stride == machine.knowledge.first_team + int(team[0])
-        if not order.known_repeated(machine, one, place // order.granule, write):
+        together = self._together(int(team[0]), int(member[0]), write)
+        if not together and not order.known_repeated(machine, one, place // order.granule, write):
             problem = "and nothing orders that before: a barrier, or a release that this thread acquires, is missing"
         elif (
             index not in self.fenced

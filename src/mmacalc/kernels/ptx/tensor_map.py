@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["DTYPES", "SWIZZLES", "TensorMapArgument", "tensor_map"]
+__all__ = ["DTYPES", "SWIZZLES", "WIDTHS", "TensorMapArgument", "tensor_map"]
 
 DTYPES = {
     "u8": "u1",
@@ -33,6 +33,8 @@ DTYPES = {
     "bf16": "u2",
 }
 SWIZZLES = ("none", "32B", "64B", "128B")
+WIDTHS = {"32B": 32, "64B": 64, "128B": 128}
+"""The most bytes of the innermost axis of a box, by swizzle."""
 
 
 OF_ARRAYS = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "s32", "uint64": "u64", "int64": "s64",
@@ -135,7 +137,7 @@ def tensor_map(
     if not isinstance(swizzle, str) or swizzle not in SWIZZLES:
         raise Error(f"swizzle is {', '.join(SWIZZLES)}; got {shown(swizzle)}")
     inner = sizes[0] * array.dtype.itemsize
-    limit = {"none": inner, "32B": 32, "64B": 64, "128B": 128}[swizzle]
+    limit = WIDTHS.get(swizzle, inner)
     if inner > limit or inner % 16:
         raise Error(
             f"the box's innermost axis has {inner} bytes; with swizzle {swizzle} it has a multiple of 16, up to {limit}"

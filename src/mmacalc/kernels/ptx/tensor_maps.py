@@ -13,7 +13,7 @@ import numpy as np
 from ...base.errors import Error
 from ...base.records import TupleRecord
 from .accesses import global_places
-from .tensor_map import DTYPES, SWIZZLES
+from .tensor_map import DTYPES, SWIZZLES, WIDTHS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -182,6 +182,14 @@ def _refused(found: TensorMap) -> str:
         return f"the element strides are {found.steps[::-1]}; they are 1 to 8"
     if found.address >> 63 or any(stride >> 40 for stride in found.strides):
         return f"the address is {found.address:#x} and the strides are {found.strides[::-1]}; strides are below 2^40"
+    if found.address % 16 or any(stride % 16 for stride in found.strides):
+        return f"the address is {found.address:#x} and the strides are {found.strides[::-1]}; they are multiples of 16"
+    inner = found.box[0] * found.element_bytes
+    limit = WIDTHS.get(found.swizzle, inner)
+    if inner % 16 or inner > limit:
+        return f"the box's innermost axis has {inner} bytes; with swizzle {found.swizzle} it has a multiple of 16" + (
+            f", up to {limit}" if found.swizzle in WIDTHS else ""
+        )
     return ""
 
 

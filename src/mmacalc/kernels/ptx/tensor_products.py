@@ -160,13 +160,18 @@ def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
         for number, thread in enumerate(threads.number.tolist()):
             own = int(machine.cta_of[thread])
             code = int(given[number])
-            offsets = matrix_offsets(code, rows, columns, 32, False, _mode(step, code))
+            mode = _mode(step, code)
+            layout = (code, rows, columns, 32, False, SWIZZLE_MODES[mode])
+            offsets, alone = matrix_offsets(*layout), matrix_granules(*layout, machine.granule)
             _inside(machine, step, thread, offsets, 4)
             first, base = int(at[number]) >> 16 & 0xFFFF, int(at[number]) & 0xFFFF
             for cta in (own & ~1, own | 1) if pair else (own,):
                 places = cta * machine.shared_size + offsets
-                granules = np.unique(places.reshape(-1) // machine.granule)
+                granules = cta * machine.shared_size // machine.granule + alone
                 machine.check_async_read(step, thread, granules)
+                machine.descriptors.check(
+                    step, np.array([thread]), "the source", code, mode, (rows, columns, 32), granules
+                )
                 used = _columns(step, base, int(column.max()) + 1)[np.unique(column)]
                 if first + lane.max() >= LANES:
                     raise Error(f"line {step.line}: {step.text}: it writes {int(lane.max()) + 1} lanes of {LANES}; the "
@@ -250,11 +255,12 @@ def moved_up(cells: Array) -> Array:
     return np.concatenate([blocks[:, 1:], blocks[:, -1:]], 1).reshape(cells.shape)
 
 
-def _mode(step: Step, descriptor: int) -> tuple[int, int]:
+def _mode(step: Step, descriptor: int) -> str:
+    """The swizzle of a descriptor."""
     mode = TCGEN05_SWIZZLES.get(descriptor >> 61)
     if mode is None:
         raise Error(f"line {step.line}: {step.text}: the swizzle {descriptor >> 61} of the descriptor is not covered")
-    return SWIZZLE_MODES[mode]
+    return mode
 
 
 def multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
@@ -377,14 +383,16 @@ def _product(  # noqa: C901, PLR0913, PLR0915
         if name == "A" and a_in_cells:
             continue
         bits = _shared_bits(kind, shaped, name)
-        offsets = matrix_offsets(code, rows // halves, k, bits, bool(turned), _mode(step, code))
+        mode, shape = _mode(step, code), (rows // halves, k, bits)
+        layout = (code, *shape, bool(turned), SWIZZLE_MODES[mode])
+        offsets = matrix_offsets(*layout)
         _inside(machine, step, thread, offsets, max(1, bits // 8))
         found = np.concatenate([cta * machine.shared_size + offsets for cta in ctas])
         matrices[name] = found
-        alone = matrix_granules(code, rows // halves, k, bits, bool(turned), _mode(step, code), machine.granule)
+        alone = matrix_granules(*layout, machine.granule)
         granules = np.concatenate([cta * machine.shared_size // machine.granule + alone for cta in ctas])
         machine.check_async_read(step, thread, granules)
-        machine.descriptors.copied_alike(step, np.array([thread]), name, granules, TCGEN05_SWIZZLES[code >> 61])
+        machine.descriptors.check(step, np.array([thread]), name, code, mode, shape, granules)
         reads.append(granules)
     columns = _columns(step, starts["D"], places["D"].registers)
     quarters = form.quarters

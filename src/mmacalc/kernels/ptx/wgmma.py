@@ -65,8 +65,8 @@ def matrix_granules(
     descriptor: int, rows: int, depth: int, bits: int, mn_major: bool, mode: tuple[int, int], granule: int
 ) -> Array:
     """The granules of a CTA's shared memory that such a matrix lies in, ascending."""
-    first = matrix_offsets(descriptor, rows, depth, bits, mn_major, mode).reshape(-1)
-    found: Array = np.unique(np.concatenate([first, first + max(1, bits // 8) - 1]) // granule)
+    first = matrix_offsets(descriptor, rows, depth, bits, mn_major, mode).reshape(-1, 1)
+    found: Array = np.unique((first + np.arange(0, max(1, bits // 8), granule)) // granule)
     return found
 
 
@@ -90,42 +90,43 @@ class Descriptors:
         if self.swizzles is not None:
             self.swizzles[granules] = 0
 
-    def check(self, step: Step, numbers: Array, name: str, given: Array, places: Array) -> None:
-        """A product reads a matrix at places (group, row, depth), by a descriptor of each group."""
-        for at, descriptor in enumerate(given.tolist()):
-            mode = WGMMA_SWIZZLES[int(descriptor) >> 62]
-            self.copied_alike(step, numbers[at : at + 1], name, np.unique(places[at] // self.machine.granule), mode)
-            if (step.index, name, int(descriptor)) in self.seen:
-                continue
-            self.seen.add((step.index, name, int(descriptor)))
-            start, base = (int(descriptor) & 0x3FFF) << 4, int(descriptor) >> 49 & 7
-            if mode == "128B" and start >> 7 & 7 != base:
-                message = (
-                    f"the descriptor of {name} begins at {start:#x}, which is not a multiple of 1024 bytes: the "
-                    f"128-byte swizzle wants the base offset {start >> 7 & 7} then; it says {base}"
-                )
-                if base:
-                    self.machine.launch.find("descriptor", step, message, numbers[at : at + 1])
-                else:  # as kernels have it that are right on the hardware: swizzles go by the address itself
-                    self.machine.launch.remark(step, f"{message}, which has no known effect")
-            width, stride = SWIZZLE_MODES[mode][0], (int(descriptor) >> 32 & 0x3FFF) << 4
-            if stride % width and len(places[at]) > 8:  # 8 rows have no next part
-                self.machine.launch.find(
-                    "descriptor", step, f"the descriptor of {name} has a stride of {stride} bytes, which is not a "
-                    f"multiple of {width}: its {mode} swizzle exchanges the parts of rows that begin at multiples of "
-                    f"{width} bytes", numbers[at : at + 1],
-                )  # fmt: skip
-            self._overlaps(step, numbers[at : at + 1], name, places[at])
-
-    def _overlaps(self, step: Step, number: Array, name: str, places: Array) -> None:
-        rows = places[:, 0]
-        if len(np.unique(rows)) < len(rows):
-            self.machine.launch.find(
-                "descriptor", step, f"rows of {name} lie at the same bytes: the strides of its descriptor do not fit "
-                "its layout", number,
+    def check(
+        self, step: Step, number: Array, name: str, descriptor: int, mode: str, shape: tuple[int, int, int],
+        granules: Array,
+    ) -> None:  # fmt: skip
+        """A product or copy of a thread reads a matrix of shape (rows, depth, bits of an element) by its descriptor,
+        whose swizzle is `mode`. Granules: those of all its CTAs, each of which has such a matrix."""
+        self._copied_alike(step, number, name, granules, mode)
+        if (step.index, name, descriptor) in self.seen:
+            return
+        self.seen.add((step.index, name, descriptor))
+        find = self.machine.launch.find
+        start, base = (descriptor & 0x3FFF) << 4, descriptor >> 49 & 7
+        if mode == "128B" and start >> 7 & 7 != base:
+            message = (
+                f"the descriptor of {name} begins at {start:#x}, which is not a multiple of 1024 bytes: the "
+                f"128-byte swizzle wants the base offset {start >> 7 & 7} then; it says {base}"
+            )
+            if base:
+                find("descriptor", step, message, number)
+            else:  # as kernels have it that are right on the hardware: swizzles go by the address itself
+                self.machine.launch.remark(step, f"{message}, which has no known effect")
+        width, stride = SWIZZLE_MODES[mode][0], (descriptor >> 32 & 0x3FFF) << 4
+        rows, depth, bits = shape
+        if stride % width and rows > 8:  # 8 rows have no next part
+            find(
+                "descriptor", step, f"the descriptor of {name} has a stride of {stride} bytes, which is not a "
+                f"multiple of {width}: its {mode} swizzle exchanges the parts of rows that begin at multiples of "
+                f"{width} bytes", number,
+            )  # fmt: skip
+        ctas = len(np.unique(granules * self.machine.granule // self.machine.shared_size))
+        if len(granules) * self.machine.granule < ctas * rows * depth * bits // 8:
+            find(
+                "descriptor", step, f"parts of {name} lie at the same bytes: the leading dimension or the stride of "
+                "its descriptor does not fit its layout", number,
             )  # fmt: skip
 
-    def copied_alike(self, step: Step, number: Array, name: str, granules: Array, mode: str) -> None:
+    def _copied_alike(self, step: Step, number: Array, name: str, granules: Array, mode: str) -> None:
         """A product reads granules by a descriptor with a swizzle: that of the tensor copy that wrote them."""
         if self.swizzles is None:
             return
@@ -175,12 +176,13 @@ class Products:
         # By register: the warpgroups that have written it since their last wgmma.fence.
         self.unfenced: dict[int, Array] = {}
         self.fresh: Array = np.zeros(len(self.committed), bool)  # which have fenced since their last wgmma.mma_async
+        self.fenced: Array = np.zeros(len(self.committed), bool)  # which have fenced at all, or it was said that not
         self.next = 1 << 29
 
     def fence(self, threads: Threads) -> None:
         """wgmma.fence: accesses of registers so far are ordered before the wgmma.mma_async that come."""
         groups = np.unique(self.machine.warpgroup_of[threads.number])
-        self.fresh[groups] = True
+        self.fresh[groups] = self.fenced[groups] = True
         for written in self.unfenced.values():
             written[groups] = False
 
@@ -204,11 +206,16 @@ class Products:
                 self.unfenced[index] = np.zeros(len(self.committed), bool)
             self.unfenced[index][groups] = late
 
-    def late(self, threads: Threads, hot: frozenset[int]) -> list[int]:
-        """The registers that were written since the last fence, of a wgmma that begins."""
+    def unfenced_at(self, threads: Threads, hot: frozenset[int]) -> str:
+        """What lacks a wgmma.fence where a wgmma begins; "" if nothing does."""
         groups = np.unique(self.machine.warpgroup_of[threads.number])
         self.fresh[groups] = False
-        return sorted(index for index in hot & self.unfenced.keys() if self.unfenced[index][groups].any())
+        first, self.fenced[groups] = not self.fenced[groups].all(), True
+        late = sorted(index for index in hot & self.unfenced.keys() if self.unfenced[index][groups].any())
+        if late:
+            name = self.machine.program.names[late[0]]
+            return f"{name} was written by another instruction since the last wgmma.fence: one must come in between"
+        return "it is the first wgmma of its warpgroup, and no wgmma.fence comes before it" if first else ""
 
     def issue(self, step: Step, threads: Threads, issue: Any, hot: frozenset[int], reads: list[Array]) -> None:
         groups = self.machine.warpgroup_of[threads.number[::WARPGROUP]]
@@ -318,22 +325,17 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:  # 
                     step, threads, np.array([int(np.stack(found).max())]), np.array([True]),
                     f"shared memory, which has {machine.shared_size} bytes: so far the descriptor of {name} reaches",
                 )  # fmt: skip
-            machine.descriptors.check(step, threads.number[::WARPGROUP], name, given[:, 0], places[name])
             granules = [
                 matrix_granules(int(one), *shape, MODES[int(one) >> 62], machine.granule) + start // machine.granule
                 for one, start in zip(given[:, 0], base.tolist())
             ]
-            machine.check_async_reads(step, threads.number[::WARPGROUP], granules)
+            leaders = threads.number[::WARPGROUP]
+            _check_descriptors(machine, step, leaders, name, given[:, 0], shape[:3], granules)
+            machine.check_async_reads(step, leaders, granules)
             reads = [np.concatenate(both) for both in zip(reads, granules)]
-        late = machine.products.late(threads, hot)
-        if late:
-            name = machine.program.names[late[0]]
-            machine.launch.find(
-                "fence",
-                step,
-                f"{name} was written by another instruction since the last wgmma.fence: one must come in between",
-                threads.number,
-            )
+        unfenced = machine.products.unfenced_at(threads, hot)
+        if unfenced:
+            machine.launch.find("fence", step, unfenced, threads.number)
         keep = np.broadcast_to(scale_d(machine, threads), (len(threads),)).reshape(groups, WARPGROUP)[:, 0].copy()
         index = (
             np.broadcast_to(metadata(machine, threads), (len(threads),)).reshape(groups, 1, WARPGROUP)
@@ -366,6 +368,16 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:  # 
         machine.products.issue(step, threads, issue, hot, reads)
 
     step.run = run
+
+
+def _check_descriptors(
+    machine: Machine, step: Step, leaders: Array, name: str, given: Array, shape: tuple[int, int, int],
+    granules: list[Array],
+) -> None:  # fmt: skip
+    """Check the descriptors of some warpgroups, each with its first thread and its granules."""
+    for at, code in enumerate(given.tolist()):
+        mode = WGMMA_SWIZZLES[code >> 62]
+        machine.descriptors.check(step, leaders[at : at + 1], name, code, mode, shape, granules[at])
 
 
 def _sign_mask(bits: int) -> int:

@@ -1,0 +1,65 @@
+"""Tensor maps that a kernel fills field by field: what no driver would encode stops the launch by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mmacalc
+
+KERNEL = """.version 8.8
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .align 64 .b8 given[128], .param .u64 map, .param .u64 out) {{
+ .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .pred %p<3>;
+ .shared .align 128 .b8 own[128]; .shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bar;
+ mov.u32 %r0, %tid.x; mov.b64 %d0, given; ld.param.u64 %d1, [map]; ld.param.u64 %d2, [out];
+ mul.wide.u32 %d3, %r0, 4; add.u64 %d4, %d0, %d3; ld.param.b32 %r1, [%d4]; mov.u32 %r2, own;
+ mad.lo.u32 %r3, %r0, 4, %r2; st.shared.b32 [%r3], %r1; bar.warp.sync -1; setp.ne.u32 %p0, %r0, 0;
+ @%p0 bra A; mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster;
+ {replace}
+A: bar.warp.sync -1;
+ tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d1], [%r2], 128;
+ @%p0 bra B; fence.proxy.tensormap::generic.acquire.gpu [%d1], 128;
+ mbarrier.arrive.expect_tx.shared.b64 _, [bar], 512;
+ mov.u32 %r4, tile; mov.b32 %r5, 0;
+ cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r4], [%d1, {{%r5, %r5}}], [bar];
+B: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra B;
+ mov.u32 %r6, tile; mad.lo.u32 %r6, %r0, 4, %r6; ld.shared.b32 %r7, [%r6];
+ add.u64 %d5, %d2, %d3; st.global.b32 [%d5], %r7; ret; }}
+"""
+REPLACE = "tensormap.replace.tile.{}.shared::cta.b1024.b{} [%r2], {};"
+FIELDS = {  # by the fields and their values: what is said; nothing where the driver takes them
+    ("box_dim 32 0, 16", "box_dim 32 1, 8"): "",
+    ("element_stride 32 1, 8",): "",
+    ("box_dim 32 0, 0",): r"the box is \(8, 0\); its sizes are 1 to 256",
+    ("box_dim 32 1, 257",): r"the box is \(257, 16\); its sizes are 1 to 256",
+    ("element_stride 32 0, 0",): r"the element strides are \(1, 0\); they are 1 to 8",
+    ("element_stride 32 1, 9",): r"the element strides are \(9, 1\); they are 1 to 8",
+    (f"global_stride 64 0, {1 << 40}",): r"strides are \(1099511627776,\); strides are below 2\^40",
+    (f"global_address 64 {-1 << 63}",): "the address is 0x8000000000000000",
+    ("global_stride 64 0, 72",): r"the strides are \(72,\); they are multiples of 16",
+    ("global_address 64 8200",): "the address is 0x2008 .* multiples of 16",
+    ("box_dim 32 0, 6",): "the box's innermost axis has 24 bytes; with swizzle none it has a multiple of 16$",
+    ("swizzle_mode 32 1",): "has 64 bytes; with swizzle 32B it has a multiple of 16, up to 32",
+    ("swizzle_mode 32 2",): "",
+    ("rank 32 7",): "there is no tensor map at",
+}
+
+
+@pytest.mark.parametrize("fields", FIELDS, ids=" and ".join)
+def test_a_tensor_map_that_the_driver_would_refuse_stops_the_launch_by_its_field(fields: tuple[str, ...]) -> None:
+    x, made, out = (
+        np.arange(16 * 32, dtype=np.float32).reshape(16, 32),
+        np.zeros(128, np.uint8),
+        np.zeros(32, np.float32),
+    )
+    replace = " ".join(REPLACE.format(*field.split(" ", 2)) for field in fields)
+    kernel = mmacalc.load(KERNEL.format(replace=replace))["k"]
+    given = mmacalc.tensor_map(x, (8, 16))
+    if FIELDS[fields]:
+        with pytest.raises(mmacalc.Error, match=f"line 17: cp.async.*{FIELDS[fields]}"):
+            mmacalc.launch(kernel, 1, 32, given, made, out)
+        return
+    assert mmacalc.launch(kernel, 1, 32, given, made, out).findings == ()
+    assert (np.sort(out[:8]) == np.arange(8)).all()  # a swizzle exchanges parts of four
