@@ -167,7 +167,7 @@ def test_a_descriptor_of_no_elements_copies_nothing():
 
 ROWS = {"log": 2, "tile0": 4, "tile1": 2, "bound0": 4, "bound1": 4, "stride0": 4}
 REFUSED = [
-    ({"count": 2}, (), "restores a copy"), ({"restore": 1}, (), "restores a copy"), ({"type": 1}, (), "of type 1"),
+    ({"count": 2}, (), "restores a copy"), ({"restore": 1}, (), "restores a copy"),
     ({"mask": 3}, (), "workgroup_mask 0x3"), ({"arrive": 1}, (), "atomic_barrier_enable"),
     ({"tile1": 0, "tile2": 2}, (), "a dimension of 0 is unused"),
     ({"iterate": 1, "repeats": 256}, (), "more than 256 times"),
@@ -182,6 +182,21 @@ REFUSED = [
 def test_what_no_source_gives_a_meaning_is_refused_by_name(fields, indices, message):
     with pytest.raises(Error, match=message):
         copied(ROWS | fields, tuple(indices))
+
+
+@pytest.mark.parametrize("kind", [0, 1, 3])
+def test_of_a_descriptor_that_is_no_tensors_loaded_bytes_count_as_not_written_and_stores_are_refused(kind):
+    """AITER's attention kernels for gfx1250 clear the type of loads whose data they do not use."""
+    with pytest.raises(Error, match=rf"is of type {kind}; that of a tensor is 2"):
+        copied(ROWS | {"type": kind}, store=True)
+    memory, before, after = np.ones(4096, np.uint8), np.zeros(BYTES, np.uint8), np.zeros(BYTES, np.uint8)
+    full = ROWS | {"type": kind, "local": 64, "address": mmacalc.address_of(memory)}
+    arguments = words(full), before.view(np.uint32), after.view(np.uint32), 4, 0
+    report = mmacalc.launch(hip_kernels(ONE, "gfx1250")["k"], 1, 32, *arguments)
+    assert [note.kind for note in report.notes if f"of type {kind}" in note.message] == ["not checked"]
+    (found,) = report.findings
+    assert (found.kind, found.lanes) == ("uninitialised", tuple(range(16, 24)))
+    assert np.flatnonzero(after).tolist() == list(range(64, 96))
 
 
 def test_a_scatter_into_one_row_twice_is_refused_since_no_source_says_which_remains():

@@ -40,6 +40,8 @@ _BOUNDS = ((48, 32, 1), (80, 32, 1), (0, 32, 2), (32, 32, 2), (48, 32, 3))
 _TILES = ((112, 16, 1), (128, 16, 1), (144, 16, 1), (112, 16, 2), (80, 16, 3))
 _STRIDES = ((160, 48, 1), (208, 48, 1), (64, 48, 2), (0, 48, 3))
 """Of dimensions 1 to 4: elements from one index to the next."""
+_TENSOR = 2
+"""The type of a tensor's descriptor (bits 126 and 127)."""
 _MOST_REPEATS = 255
 """The largest iterate_count that the guide's table gives a meaning."""
 
@@ -64,12 +66,14 @@ class Shape(TupleRecord):
 
 
 class Descriptor(TupleRecord):
-    """A descriptor: whether it copies anything, the byte in LDS and the address in memory of its tile."""
+    """A descriptor: whether it copies anything, the byte in LDS and the address in memory of its tile; its type, of
+    which 2 is that of a tensor."""
 
     copies: bool
     local: int
     address: int
     shape: Shape
+    type: int = 2
 
 
 def tensor_access(name: str) -> Access | None:
@@ -97,7 +101,9 @@ def tensor_step(instruction: DecodedInstruction, access: Access) -> Callable[[Gr
         found: dict[int, list[tuple[int, Descriptor]]] = {}
         for number, row in enumerate(group.numbers().tolist()):
             descriptor = descriptor_of(tuple([_joined([word[number] for word in one]) for one in words]))
-            if descriptor.copies:
+            if descriptor.copies and descriptor.type != _TENSOR:
+                _unknown(group, instruction, access, row, descriptor)
+            elif descriptor.copies:
                 _check_rows(descriptor.shape, access.action)
                 found.setdefault(descriptor.shape.size, []).append((row, descriptor))
         for size, copies in found.items():
@@ -128,14 +134,13 @@ def descriptor_of(groups: tuple[int, ...]) -> Descriptor:
         raise _refusal("restores a copy that was interrupted (bits 0 to 10 of its first group are those of 0 or 1)")
     if count == 0:
         return Descriptor(False, 0, 0, _NOTHING)
-    if _field(groups, 126, 2, 0) != 2:
-        raise _refusal(f"is of type {_field(groups, 126, 2, 0)}; that of a tensor is 2 (bits 126 and 127)")
     if mask := _field(groups, 0, 16, 1):
         raise _refusal(f"loads into several workgroups of a cluster (workgroup_mask {mask:#x}); 0 is one workgroup")
     if _field(groups, 18, 1, 1):
         raise _refusal("arrives at a barrier in LDS when it has ended (atomic_barrier_enable); wait for TENSORCNT")
     shape = _gathering(groups) if gathers else _dense(groups)
-    return Descriptor(bool(shape.tile[0]), _field(groups, 32, 32, 0), _field(groups, 64, 57, 0), shape)
+    places = _field(groups, 32, 32, 0), _field(groups, 64, 57, 0)
+    return Descriptor(bool(shape.tile[0]), *places, shape, _field(groups, 126, 2, 0))
 
 
 def _refusal(what: str) -> Error:
@@ -306,6 +311,29 @@ class TileElements(ActiveLanes):
         for row, (start, count) in enumerate(zip(first.tolist(), counts.tolist())):
             found[row, :count] = value[start : start + count]
         return found
+
+
+def _unknown(
+    group: Group, instruction: DecodedInstruction, access: Access, row: int, descriptor: Descriptor
+) -> None:  # fmt: skip
+    """A copy by a descriptor of another type. AITER's attention kernels for gfx1250 clear the type of loads beyond
+    their last key, and use nothing of what they load; whether it is copied no public source says.
+
+    Raises:
+        Error: a store.
+    """
+    if access.action == "store":
+        raise _refusal(f"is of type {descriptor.type}; that of a tensor is {_TENSOR} (bits 126 and 127)")
+    batch, size = group.batch, descriptor.shape.size
+    batch.reporter.note(
+        "not checked", np.array([row]), instruction,
+        f"the tensor descriptor is of type {descriptor.type}, and that of a tensor is {_TENSOR}: what it copies is not "
+        f"known, and its bytes of LDS count as not written",
+    )  # fmt: skip
+    near = _elements(descriptor.shape, False)[0] + descriptor.local
+    offsets = near[near + size <= batch.lds.size] + batch.waves.workgroup_of[row] * batch.lds.stride
+    scattered(batch.lds.data, offsets, size, [np.full(len(offsets), 0xFFFFFFFF, np.uint32)] * max(1, size // 4))
+    batch.lds.note_stored(offsets, size, np.ones(len(offsets), np.bool_))
 
 
 def _copy(group: Group, instruction: DecodedInstruction, access: Access, copies: list[tuple[int, Descriptor]]) -> None:
