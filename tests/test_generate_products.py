@@ -9,7 +9,7 @@ from generated_products import Product
 from mmacalc import Error
 from mmacalc.codegen.gemm_choice import generated_gemm
 from mmacalc.formats import formats_named
-from samples import sampled
+from samples import rotated, sampled
 
 MMA, WGMMA, TCGEN05 = "mma.sync.aligned", "wgmma.mma_async.sync.aligned", "tcgen05.mma.cta_group::"
 ALL = "alpha,beta,scale=row,scale=column"
@@ -41,6 +41,32 @@ CASES = [
     ("sm_100a", f"{TCGEN05}1.kind::i8", ("row", "col"), (14, 38, 300),
      {"m": 64, "n": 64, "split_k": 2, "batch": 2, "block_scales": "1x128,64x128", "epilogue": "relu"}),
 ]  # fmt: skip
+
+
+TURNED = [
+    ("sm_80", f"{MMA}.m16n8k32.row.col.s32.s8.u8.s32", {}),
+    ("sm_120a", f"{MMA}.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e5m2.f32.ue8m0", {}),
+    ("sm_80", f"{MMA}.m16n8k8.row.col.f32.tf32.tf32.f32", {}),
+    ("sm_89", f"{MMA}.m16n8k32.row.col.f32.e4m3.e4m3.f32", {"block_scales": "1x128,8x128", "epilogue": "bias=row"}),
+    ("sm_75", f"{MMA}.m8n8k16.row.col.s32.s8.s8.s32", {}),
+    ("sm_80", f"{MMA}.m8n8k4.row.col.f64.f64.f64.f64", {}),
+    ("sm_80", f"{MMA}.m16n8k16.row.col.s32.s8.s8.s32", {"block_scales": "1x128,1x128", "epilogue": "bias=column"}),
+    ("sm_90", f"{MMA}.m16n8k8.row.col.f64.f64.f64.f64", {}),
+    ("sm_80", "mma.sp.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32", {}),
+]
+
+
+@sampled(("case", "orders"), rotated(TURNED, [("col", "row"), ("row", "row"), ("col", "col")]), 3, whole=9)
+def test_matrices_of_any_width_that_lie_the_other_way_round_have_no_bank_conflict(case, orders, tmp_path):
+    target, name, options = case
+    orders = ("row", "row") if name.startswith("mma.sp") else orders  # the others are copied element by element
+    found = Product(target, name, orders, (160, 144, 256), tmp_path, **options).run()
+    assert found.findings == []
+    assert found.wrong() == 0
+    assert target == "sm_75" or found.conflicts() == 0  # without cp.async matrices are copied by loads and stores
+    edges = Product(target, name, orders, (41, 23, 256), tmp_path, **options).run(seed=1)
+    assert edges.findings == []
+    assert edges.wrong() == 0
 
 
 @sampled(("target", "name", "orders", "sizes", "options"), CASES, 4)

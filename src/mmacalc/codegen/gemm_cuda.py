@@ -1,23 +1,24 @@
 """A tiled GEMM kernel in CUDA around mma.sync: cp.async into several stages, ldmatrix, bounds for any size.
 
 Each block computes a tile of D with four warps, two by two; each warp keeps its part in accumulators. A and B are
-staged in shared memory in the order of memory, under a swizzle that keeps ldmatrix free of bank conflicts; where memory
-has the rows of 16-bit elements instead of k contiguous, ldmatrix.trans turns them over. Other elements are turned over
-while they are staged. While one stage is multiplied, cp.async (from sm_80 on) fetches those behind it; there is one
-barrier for each stage. Two kernels are written: one for matrices whose rows begin at multiples of 16 bytes, one for all
-others, which copies element by element.
+staged in shared memory in the order of memory, under a swizzle that keeps reads free of bank conflicts. Where memory
+has rows instead of k contiguous, ldmatrix.trans turns elements of 16 bits over, and with byte permutations those of 8
+bits (`ldmatrix.Pairs`); larger ones are loaded one by one. While one stage is multiplied, cp.async (from sm_80 on)
+fetches those behind it; there is one barrier for each stage. Two kernels are written: one for matrices whose rows begin
+at multiples of 16 bytes, one for all others, which copies element by element.
 """
 
 from __future__ import annotations
 
 from ..base.errors import Error
+from ..catalog.grammar.sass import sass_of
 from ..families.tensor_memory import SCALE_BLOCKS, SCALE_ROWS
 from ..memory_access.answer import memory
 from ..memory_access.swizzles import MODES
 from . import gemm_weights
 from .epilogue import finishing, output_format
 from .fragments import fragment, runs, total
-from .gemm_scales import Sums, checked_scales, declarations, end_of_stage, function
+from .gemm_scales import Sums, checked_scales, declarations, end_of_stage, first_of_tile, function
 from .gemm_slices import group_function, reduction, tile_plan
 from .gemm_staging import (
     CudaPlan,
@@ -36,7 +37,7 @@ from .gemm_staging import (
     staging,
     tile_arguments,
 )
-from .ldmatrix import matrices
+from .ldmatrix import matrices, pairs
 from .ptx import SYNCHRONIZE, braced, operand_texts, operands
 from .source import indented
 from .staging import Side, matrix_swizzle
@@ -44,17 +45,21 @@ from .staging import Side, matrix_swizzle
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import TypeVar
 
     from ..model import Instruction
     from ..model.block_scales import BlockScales
-    from .fragments import Fragment
-    from .ldmatrix import Matrices
+    from .fragments import Digit, Fragment, Item
+    from .ldmatrix import Matrices, Pairs
+
+    Place = TypeVar("Place", Digit, Item)
 
 __all__ = ["plan", "product_functions", "selectors", "source"]
 
 WARPS = 2  # along M and along N
 WARP_M, WARP_N = 64, 64  # the part of D that a warp computes; half the columns where it takes too many registers
 MOST_SUMS = 128  # registers
+MOST_HELD = 208  # with A and B of a step, with more of which ptxas 13.0 spills
 DEPTH_BYTES = 64  # of k in one stage, at least
 LEAST_BITS = 4  # of an element
 
@@ -85,8 +90,12 @@ def plan(
     steps = max(1, DEPTH_BYTES * 8 // (inst.k * bits))
     if inst.sparse:
         steps = max(steps, selectors(inst))
-    sums = WARP_M // inst.m * (WARP_N // inst.n) * inst.operand("D").registers * (2 if scales else 1)
-    tiles_m, tiles_n = WARP_M // inst.m, WARP_N // (2 if sums > MOST_SUMS else 1) // inst.n
+    tiles_m, tiles_n = WARP_M // inst.m, WARP_N // _shares(inst, bits) // inst.n
+    a_registers, b_registers, of_tile = (inst.operand(name).registers for name in "ABD")
+    while (sums := tiles_m * tiles_n * of_tile * (2 if scales else 1)) > MOST_SUMS or (
+        sums + tiles_m * a_registers + tiles_n * b_registers > MOST_HELD
+    ):
+        tiles_n //= 2
     extents = {"A": (WARPS * tiles_m * inst.m, order_a == "row"), "B": (WARPS * tiles_n * inst.n, order_b == "col")}
     shares = max(1, 8 // bits)  # elements of a byte
     a, b = (
@@ -96,6 +105,16 @@ def plan(
     if weights:
         b = gemm_weights.side(inst, b.extent, steps * inst.k, order_b)
     return checked_scales(CudaPlan(inst, tiles_m, tiles_n, steps, a, b, 1, weights=weights).with_stages(stages), scales)
+
+
+def _shares(inst: Instruction, bits: int) -> int:
+    """What the columns of a warp are divided by, since ptxas 13.0 spills although sums, A and B would fit.
+
+    It converts A and B of what the target has no opcode for, and holds metadata of a sparse A with long rows of B.
+    """
+    if sass_of(inst, inst.arch)[1] == "emulated":
+        return 4 if inst.sparse else 2
+    return 2 if inst.sparse and bits in (4, 16) else 1
 
 
 def _checked(inst: Instruction, order_a: str, order_b: str) -> int:
@@ -134,12 +153,13 @@ def selectors(inst: Instruction) -> int:
 
 
 def _side(inst: Instruction, name: str, extent: int, depth: int, bits: int, along_k: bool) -> Side:
-    turned = not along_k and bits != 16
+    operand = inst.operand(name)
+    # The rows of a compressed A cannot alternate: its metadata has them in their order.
+    turned = not along_k and bits != 16 and inst.sparse and name == "A"
     side = Side(name, extent, depth, element_of(inst, name), max(8, bits), along_k, turned)
-    if matrices(fragment(inst.operand(name)), _order(side)):
+    if _matrices(inst, side) or _pairs(inst, side):
         return side._replace(swizzle=matrix_swizzle(side.tile.row_bytes))
-    natural = "row" if name == "A" else "col"
-    found = memory(inst.operand(name), natural, ld=depth).search().swizzle if side.rows_of_k else None
+    found = memory(operand, _order(side), ld=depth if side.rows_of_k else extent).search().swizzle
     return side._replace(swizzle=found or MODES["none"])
 
 
@@ -154,7 +174,7 @@ def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:
     Args:
         sizes: M, N and K of the launch line that is shown.
     """
-    a, b, d = (fragment(found.instruction.operand(name)) for name in "ABD")
+    a, b, d = *(fragment(found.instruction.operand(name)) for name in "AB"), _sums_of(found)
     each = tile_plan(found)
     lines = [
         *head(found),
@@ -184,8 +204,18 @@ def _constants(found: CudaPlan) -> Iterator[str]:
 
 def _products(found: CudaPlan) -> Iterator[str]:
     inst = found.instruction
-    given = [_matrices(inst, side) for side in (found.a, found.b)]
-    yield from product_functions(inst, {matrix.transposed for matrix in given if matrix})
+    sides = found.a, found.b
+    given = [_matrices(inst, side) for side in sides]
+    paired = any(_pairs(inst, side) for side in sides)
+    yield from product_functions(inst, {matrix.transposed for matrix in given if matrix} | {True} & {paired})
+    if paired:
+        yield "// Four bytes of two words, those that the digits of `which` name."
+        yield "static __device__ unsigned int permuted(unsigned int first, unsigned int second, unsigned int which) {"
+        yield "    unsigned int found;"
+        yield '    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(found) : "r"(first), "r"(second), "r"(which));'
+        yield "    return found;"
+        yield "}"
+        yield ""
 
 
 def product_functions(inst: Instruction, transposed: set[bool]) -> Iterator[str]:
@@ -253,6 +283,25 @@ def _matrices(inst: Instruction, side: Side) -> Matrices | None:
     return matrices(fragment(inst.operand(side.name)), _order(side))
 
 
+def _pairs(inst: Instruction, side: Side) -> Pairs | None:
+    """How pairs of elements fill a side's registers; None where they do not."""
+    return None if side.rows_of_k else pairs(fragment(inst.operand(side.name)))
+
+
+def _sums_of(found: CudaPlan) -> Fragment:
+    """D of the instruction, with the rows and columns that it has in D."""
+    d = fragment(found.instruction.operand("D"))
+
+    def placed(part: Place) -> Place:
+        row, column = (
+            value % 8 * 2 + value // 8 if found.paired(side) else value
+            for value, side in ((part.row, found.a), (part.column, found.b))
+        )
+        return part._replace(row=row, column=column)
+
+    return d._replace(digits=tuple(map(placed, d.digits)), items=tuple(map(placed, d.items)))
+
+
 def _tile(found: CudaPlan, a: Fragment, b: Fragment, d: Fragment) -> Iterator[str]:
     yield "// A block's tile of D."
     yield "template <bool aligned>"
@@ -268,7 +317,7 @@ def _prologue(found: CudaPlan, a: Fragment, b: Fragment, d: Fragment) -> Iterato
     yield from place_of_block(found, 128)
     yield "const int lane = thread % 32, warp = thread / 32;"
     yield "const int warp_m = warp / WARPS * (BLOCK_M / WARPS), warp_n = warp % WARPS * (BLOCK_N / WARPS);"
-    by_matrix = [side.name for side in (found.a, found.b) if _matrices(found.instruction, side)]
+    by_matrix = [side.name for side in (found.a, found.b) if _by_matrix(found.instruction, side)]
     for name, part in (("A", a), ("B", b), ("D", d)):
         yield f"// {name}: {part.operand.pattern}"
         if name not in by_matrix:
@@ -280,18 +329,34 @@ def _prologue(found: CudaPlan, a: Fragment, b: Fragment, d: Fragment) -> Iterato
     yield "// Where the warp's parts of a stage lie in shared memory."
     for side, part in ((found.a, a), (found.b, b)):
         yield from _offsets(found, side, part)
+    if any(_pairs(found.instruction, side) for side in (found.a, found.b)):
+        yield "// The bytes of a lane's four k, of the even and of the odd row."
+        yield "const unsigned int even = lane % 4 < 2 ? 0x6420 : 0x2064, odd = even + 0x1111;"
     yield ""
+
+
+def _by_matrix(inst: Instruction, side: Side) -> bool:
+    """Whether ldmatrix loads a side."""
+    return bool(_matrices(inst, side) or _pairs(inst, side))
 
 
 def _offsets(found: CudaPlan, side: Side, part: Fragment) -> Iterator[str]:
     """The places of a lane's first matrix in a stage, for all steps; where rows are k, for all tiles."""
     inst, letter = found.instruction, side.name.lower()
-    given = _matrices(inst, side)
+    given, paired = _matrices(inst, side), _pairs(inst, side)
+    warp, extent, tiles = ("warp_m", inst.m, "TILES_M") if side.name == "A" else ("warp_n", inst.n, "TILES_N")
+    if paired:
+        yield f"const int {letter}_row = {paired.row};"
+        yield f"int {letter}_at[{tiles}];"
+        yield f"for (int tile = 0; tile < {tiles}; tile += {paired.each})"
+        yield f"    {letter}_at[tile] = {letter}_place({letter}_row, {warp} + {extent} * tile{paired.column});"
+        return
     if given is None:
+        if not side.rows_of_k:
+            yield from _element_offsets(side, part, warp, extent)
         return
     count = registers_of(inst, side.name)[2]
     each = 4 // count  # tiles that one ldmatrix fills
-    warp, extent, tiles = ("warp_m", inst.m, "TILES_M") if side.name == "A" else ("warp_n", inst.n, "TILES_N")
     more = f" + {extent} * (lane / {8 * count})" if each > 1 else ""
     if side.rows_of_k:
         yield f"int {letter}_at[{found.steps}];"
@@ -303,6 +368,31 @@ def _offsets(found: CudaPlan, side: Side, part: Fragment) -> Iterator[str]:
     yield f"for (int tile = 0; tile < {tiles}; tile += {each})"
     byte = f"({warp} + {extent} * tile{more}) * {side.bytes}" + (f" + {given.byte()}" if given.byte() != "0" else "")
     yield f"    {letter}_at[tile] = {letter}_place({given.row()}, {byte});"
+
+
+def _period(side: Side, extent: int) -> tuple[int, int]:
+    """How many tiles of a side whose rows are k the swizzle puts at places of their own, and their bytes in a row: the
+    tiles behind them lie as many bytes on."""
+    span = 1 << (side.swizzle.bits + side.swizzle.base) if side.swizzle.bits else 1
+    return max(1, span // (extent * side.bytes)), max(span, extent * side.bytes)
+
+
+def _element_offsets(side: Side, part: Fragment, warp: str, extent: int) -> Iterator[str]:
+    """The places of a lane's elements in the first row of k, where rows are k: one for each of its rows of A."""
+    letter = side.name.lower()
+    k, first = _element_place(side, part)
+    places, (tiles, _) = _across(side, part), _period(side, extent)
+    yield f"int {letter}_at[{tiles}][{len(places)}];  // of tiles that the swizzle tells apart"
+    yield f"for (int tile = 0; tile < {tiles}; ++tile) {{"
+    for number, place in enumerate(places):
+        byte = total([(extent * side.bytes, "tile"), (side.bytes, f"({warp} + {first})")], place * side.bytes)
+        yield f"    {letter}_at[tile][{number}] = {letter}_place({k}, {byte});"
+    yield "}"
+
+
+def _across(side: Side, part: Fragment) -> list[int]:
+    """The rows of A (columns of B) of a lane's elements, from its first."""
+    return sorted({item.row if side.name == "A" else item.column for item in part.items})
 
 
 def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
@@ -317,7 +407,7 @@ def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
     yield "    copy_stage(stage ? stage - 1 : STAGES - 1);"
     for side in (found.a, found.b):
         letter = side.name.lower()
-        if _matrices(inst, side):
+        if _by_matrix(inst, side):
             yield f"    const unsigned int {letter}_tile = {letter}_stages + stage * {side.name}_BYTES;"
         else:
             yield f"    const unsigned char *{letter}_tile = {letter}_tiles[stage];"
@@ -347,9 +437,9 @@ def _sums(found: CudaPlan) -> Sums:
     """Where a lane's sums are."""
     inst = found.instruction
     return Sums(
-        fragment(inst.operand("D")), ("row", "column"), ("first_m", "first_n"), ("warp_m", "warp_n"),
+        _sums_of(found), ("row", "column"), ("first_m", "first_n"), ("warp_m", "warp_n"),
         (found.block_m, found.block_n), (inst.m, inst.n), (found.tiles_m, found.tiles_n), ("TILES_M", "TILES_N"),
-        "[i][j]",
+        "[i][j]", (found.paired(found.a), found.paired(found.b)),
     )  # fmt: skip
 
 
@@ -414,10 +504,13 @@ def _scales_fetched(found: CudaPlan) -> Iterator[str]:
         yield "    return word;"
     yield "};"
     yield "const auto fetch = [&](int k) {"
-    for letter, warp, first, place in (
-        ("a", "warp_m", "first_m", "32 * n + quad / 2 * 16 + quad % 2 * 8 + eighth"),
-        ("b", "warp_n", "first_n", "32 * n + quad * 8 + eighth"),
+    a, b = "quad / 2 * 16 + quad % 2 * 8 + eighth", "quad * 8 + eighth"
+    alternating = "quad / 2 * 16 + quad % 2 + 2 * eighth"
+    for letter, warp, first, rows in (
+        ("a", "warp_m", "first_m", alternating if found.paired(found.a) else a),
+        ("b", "warp_n", "first_n", alternating if found.paired(found.b) else b),
     ):
+        place = f"32 * n + {rows}"
         yield "#pragma unroll"
         yield f"    for (int n = 0; n < {counts[letter]}; ++n) for (int word = 0; word < {words}; ++word) {{"
         yield f"        const int row = {first} + {warp} + {place}, at = k + word * {deep};"
@@ -474,9 +567,15 @@ def _fill(found: CudaPlan, side: Side, part: Fragment, tiles: str) -> Iterator[s
     kind, _, count = registers_of(inst, side.name)
     yield f"{kind} {letter}_part[{tiles}][{count}];"
     warp, extent = ("warp_m", inst.m) if side.name == "A" else ("warp_n", inst.n)
-    given = _matrices(inst, side)
+    given, paired = _matrices(inst, side), _pairs(inst, side)
     yield "#pragma unroll"
     row_bytes = side.tile.row_bytes
+    if paired:
+        yield from _fill_by_pairs(found, side, paired, tiles)
+        return
+    if given is None and not side.rows_of_k:
+        yield from _fill_from_rows_of_k(found, side, part, tiles)
+        return
     if given is None:
         row, byte = _element_place(side, part)
         yield f"for (int tile = 0; tile < {tiles}; ++tile) {{"
@@ -496,10 +595,49 @@ def _fill(found: CudaPlan, side: Side, part: Fragment, tiles: str) -> Iterator[s
     yield f"    load_matrices{'_turned' * given.transposed}({letter}_part[tile], {letter}_tile + {at});"
 
 
+def _fill_from_rows_of_k(found: CudaPlan, side: Side, part: Fragment, tiles: str) -> Iterator[str]:
+    """The registers of a side element by element, where rows are k."""
+    letter, row_bytes, kind = side.name.lower(), side.tile.row_bytes, registers_of(found.instruction, side.name)[0]
+    deep, places = side.depth // found.steps, _across(side, part)
+    several, width = _period(side, found.instruction.m if side.name == "A" else found.instruction.n)
+    assert _swizzle_ignores(side, deep)
+    yield f"for (int tile = 0; tile < {tiles}; ++tile) {{"
+    for item in part.items:
+        across, k = (item.row, item.column) if side.name == "A" else (item.column, item.row)
+        assert _swizzle_ignores(side, k)
+        place = f"{letter}_at[tile % {several}][{places.index(across)}]"
+        at = total([(1, place), (width, f"(tile / {several})"), (deep * row_bytes, "step")], k * row_bytes)
+        yield f"    {letter}_part[tile][{item.slot}] = *(const {kind} *)({letter}_tile + {at});"
+    yield "}"
+
+
+def _swizzle_ignores(side: Side, rows: int) -> bool:
+    """Whether the swizzle puts bytes that many rows on, from a lane's first, at the same place of their rows."""
+    bits, base, shift = side.tile.swizzle
+    return not bits or rows * side.tile.row_bytes % (1 << (bits + base + shift)) == 0
+
+
+def _fill_by_pairs(found: CudaPlan, side: Side, paired: Pairs, tiles: str) -> Iterator[str]:
+    """The registers of a side by ldmatrix.trans and byte permutations."""
+    letter, row_bytes = side.name.lower(), side.tile.row_bytes
+    yield f"for (int tile = 0; tile < {tiles}; tile += {paired.each}) {{"
+    yield "    unsigned int pairs[4];"
+    for load, moves in enumerate(paired.moves()):
+        terms = [(1, f"{letter}_at[tile]"), (side.depth // found.steps * row_bytes, "step")]
+        yield f"    load_matrices_turned(pairs, {letter}_tile + {total(terms, load * 32 * row_bytes)});"
+        for number, (tile, register, word) in enumerate(moves):
+            place = f"[tile{f' + {tile}' if tile else ''}][{register}]"
+            which = "odd" if number % 2 else "even"
+            yield f"    {letter}_part{place} = permuted(pairs[{word}], pairs[{word + 1}], {which});"
+    yield "}"
+
+
 def _element_place(side: Side, part: Fragment) -> tuple[str, str]:
-    """The row of a lane's first element in the tile, and the byte in that row."""
+    """The row of a lane's first element in the tile, and the byte in that row; where rows are k, the element in it."""
     letter = side.name.lower()
     across, along = ("row", "column") if side.name == "A" else ("column", "row")
+    if not side.rows_of_k:
+        return part.first(along, letter), part.first(across, letter)
     byte = total([(getattr(digit, along) * side.bytes, f"{letter}_{digit.name}") for digit in part.digits])
     return part.first(across, letter), byte
 
@@ -507,9 +645,10 @@ def _element_place(side: Side, part: Fragment) -> tuple[str, str]:
 def _epilogue(found: CudaPlan, d: Fragment) -> Iterator[str]:
     """The stores: pairs of neighbours where D is aligned."""
     inst = found.instruction
-    row, column = d.first("row", "d"), d.first("column", "d")
     output, stored, sums = output_of(found), found.stored, "total" if found.scales else "sum"
-    firsts = [run.first for run in runs(d, "row")] if stored > 1 else list(d.items)
+    first, both = f"{sums}[i][j].each[n * {stored}]", found.paired(found.b)  # two tiles have neighbouring columns
+    every = [run.first.slot for run in runs(fragment(inst.operand("D")), "row")] if stored > 1 else range(len(d.items))
+    firsts = [d.items[slot] for slot in every]
     yield f"const unsigned char rows[] = {{{', '.join(str(item.row) for item in firsts)}}};  // of a lane's elements"
     yield f"const unsigned char columns[] = {{{', '.join(str(item.column) for item in firsts)}}};"
     if stored > 1:
@@ -520,14 +659,19 @@ def _epilogue(found: CudaPlan, d: Fragment) -> Iterator[str]:
     yield "#pragma unroll  // so that the sums stay in registers"
     yield "for (int i = 0; i < TILES_M; ++i)"
     yield "#pragma unroll"
-    yield "    for (int j = 0; j < TILES_N; ++j)"
+    yield f"    for (int j = 0; j < TILES_N; {'j += 2' if both else '++j'})"
     yield "#pragma unroll"
     yield f"        for (int n = 0; n < {len(firsts)}; ++n) {{"
-    yield f"            const int row = first_m + warp_m + i * {inst.m} + {row} + rows[n];"
-    yield f"            const int column = first_n + warp_n + j * {inst.n} + {column} + columns[n];"
+    yield from (f"            {line}" for line in _stored_place(found, d))
     yield f"            {output} *to = D + (long long)row * ldd + column;"
+    if both:
+        yield f"            {'float' if found.scales else element_of(inst, 'D')} each[{stored}];"
+        yield "#pragma unroll"
+        yield f"            for (int e = 0; e < {stored}; ++e)"
+        yield f"                each[e] = {sums}[i][j + e % 2].each[n * {stored // 2} + e / 2];"
+        first = "each[0]"
     if stored > 1:
-        yield from (f"            {line}" for line in ends(found, f"{sums}[i][j].each[n * {stored}]", stored))
+        yield from (f"            {line}" for line in ends(found, first, stored))
         yield "            if (aligned) {"
         yield "                if (row < M && column < N) *(neighbours *)to = *(const neighbours *)from;"
         yield "            } else {"
@@ -539,3 +683,14 @@ def _epilogue(found: CudaPlan, d: Fragment) -> Iterator[str]:
         element = ended(found, f"{sums}[i][j].each[n]", "column")
         yield f"            if (row < M && column < N) *to = {element};"
     yield "        }"
+
+
+def _stored_place(found: CudaPlan, d: Fragment) -> Iterator[str]:
+    """The row and the column of a lane's n-th elements of a tile."""
+    inst = found.instruction
+    for axis, letter, index, unit, side in (
+        ("row", "m", "i", inst.m, found.a),
+        ("column", "n", "j", inst.n, found.b),
+    ):
+        tile = first_of_tile(index, unit, True) if found.paired(side) else f"{index} * {unit}"
+        yield f"const int {axis} = first_{letter} + warp_{letter} + {tile} + {d.first(axis, 'd')} + {axis}s[n];"

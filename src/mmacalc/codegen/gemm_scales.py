@@ -33,16 +33,19 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INPUTS", "Sums", "blocks", "checked_depth", "checked_scales", "declarations", "declared", "end_of_stage",
-    "function", "notes", "passed", "scales_asked", "stride", "stride_declared", "stride_passed", "suffix",
+    "first_of_tile", "function", "notes", "passed", "scales_asked", "stride", "stride_declared", "stride_passed",
+    "suffix",
 ]  # fmt: skip
 
 INPUTS = ("A_scales", "B_scales")
+PAIRED = 16  # rows that alternate
 
 
 class Sums(TupleRecord):
     """Where a lane's sums are, of A's side and of B's: D's axes ("row", "column"), the first row and column of the
     workgroup's tile and of the wave's in it, the extents of the tile and of the instruction, how many tiles a wave has
-    and the constant that says so. tile: the indices of a tile's sums, as C text."""
+    and the constant that says so. tile: the indices of a tile's sums, as C text; paired: whether rows (columns) of
+    16 alternate between registers or tiles, see `ldmatrix.Pairs`."""
 
     fragment: Fragment
     axes: tuple[str, str]
@@ -53,6 +56,7 @@ class Sums(TupleRecord):
     counts: tuple[int, int]
     names: tuple[str, str]
     tile: str
+    paired: tuple[bool, bool] = (False, False)
 
 
 class Held(TupleRecord):
@@ -131,6 +135,15 @@ def notes(found: AnyPlan) -> Iterator[str]:
     yield f"// {depth} k the sums are added in f32 as fma(sum, A's scale * B's scale, total)."
 
 
+def first_of_tile(tile: str, extent: int, paired: bool) -> str:
+    """The first row (column) of a tile, as C text.
+
+    >>> first_of_tile("i", 16, True), first_of_tile("j", 8, True)
+    ('16 * i', 'j / 2 * 16 + j % 2')
+    """
+    return f"{tile} / 2 * {PAIRED} + {tile} % 2" if paired and extent < PAIRED else f"{extent} * {tile}"
+
+
 def _held(found: Plan | CudaPlan, sums: Sums, side: int) -> Held:
     assert found.scales is not None
     shared, axis, letter = found.scales[side], sums.axes[side], "ab"[side]
@@ -138,9 +151,10 @@ def _held(found: Plan | CudaPlan, sums: Sums, side: int) -> Held:
     if shared % sums.extents[side] == 0:
         return Held(letter, 1, "0", sums.firsts[side], (0,), (0,) * len(items), shared, "MN"[side])
     first = f"{sums.firsts[side]} + {sums.waves[side]}" if sums.waves[side] else sums.firsts[side]
-    first += f" + {sums.units[side]} * tile" if sums.counts[side] > 1 else ""
+    unit, paired = sums.units[side], sums.paired[side]
+    first += f" + {first_of_tile('tile', unit, paired)}" if sums.counts[side] > 1 else ""
     index = "ij"[side] if sums.counts[side] > 1 else "0"
-    if shared % sums.units[side] == 0:
+    if shared % (max(unit, PAIRED) if paired else unit) == 0:
         return Held(letter, sums.counts[side], index, first, (0,), (0,) * len(items), shared, "MN"[side])
     lane = sums.fragment.first(axis, "d")
     places = [getattr(item, axis) for item in items]

@@ -106,7 +106,11 @@ class CudaPlan(TupleRecord):
     @property
     def stored(self) -> int:
         """The neighbours in D that one store writes."""
-        return runs(fragment(self.instruction.operand("D")), "row")[0].count
+        return runs(fragment(self.instruction.operand("D")), "row")[0].count * (2 if self.paired(self.b) else 1)
+
+    def paired(self, side: Side) -> bool:
+        """Whether neighbours of 8 bits are turned over in pairs, so that rows of 16 alternate: see `ldmatrix.Pairs`."""
+        return side.bits == 8 and not side.rows_of_k
 
     def blocks(self, m: int, n: int) -> int:
         """The blocks of a launch."""

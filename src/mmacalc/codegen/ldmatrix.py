@@ -2,7 +2,8 @@
 
 A matrix is eight rows of 16 bytes. Lane 8 r + s names row s of matrix r; then register r of lane (i0 t) holds word t
 of row i0 of that matrix. So the registers of mma's operands, whose patterns end in lane (i0 t), item (... e) with e
-elements of 32 bits, are matrices; .trans turns 8x8 matrices of 16-bit elements over.
+elements of 32 bits, are matrices; .trans turns 8x8 matrices of 16-bit elements over. Elements of 8 bits are turned over
+in pairs, as if a pair were one element of 16 bits: see `Pairs`.
 
 Source: PTX ISA 9.1, section 9.7.14.5.15.
 """
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from .fragments import Fragment
     from .staging import Staged
 
-__all__ = ["Matrices", "matrices"]
+__all__ = ["Matrices", "Pairs", "matrices", "pairs"]
 
 
 class Matrices(TupleRecord):
@@ -56,6 +57,73 @@ class Matrices(TupleRecord):
         yield f'asm volatile("{self.name} {braced(0, count)}, [%{count}];"'
         address = tile.place(f"{letter}_row", f"{letter}_byte")
         yield from operands(outputs, [f'"r"(shared_address({address}))'], ' : "memory"')
+
+
+class Pairs(TupleRecord):
+    """How ldmatrix.trans and byte permutations fill registers with 8-bit elements whose rows in memory are k.
+
+    Two matrices have 16 k of 16 rows of A (columns of B). Of each a lane gets two k of two neighbours m and m + 1, so
+    that one permutation of both registers is a register of the operand for m, another is one for m + 1. Hence the first
+    eight rows of 16 are the even ones, the other eight the odd ones (of an instruction with eight rows: those of the
+    next tile), and D's rows lie accordingly.
+
+    Which k of 16 each lane names (`row`) is chosen so that the eight rows of a matrix are different ones modulo 8, for
+    the swizzles of `matrix_swizzle`: lanes with t >= 2 get the higher pair of their four k first (`even`, `odd`).
+
+    tiles: of the instruction that have 16 rows together; registers: for each 16 k, those of the even rows and of the
+    odd ones, each with its tile.
+    """
+
+    tiles: int
+    registers: tuple[tuple[tuple[int, int], tuple[int, int]], ...]
+
+    @property
+    def each(self) -> int:
+        """The tiles that the loads of one turn fill."""
+        return self.tiles * (2 if len(self.registers) == 1 else 1)
+
+    @property
+    def row(self) -> str:
+        """The k that a lane names, as C text."""
+        text = "lane % 2 + 4 * (lane / 2 % 4) + 2 * (lane / 4 % 2 ^ lane / 8 % 2)"
+        return text + (" + 16 * (lane / 16)" if len(self.registers) > 1 else "")
+
+    @property
+    def column(self) -> str:
+        """What the lane adds to the byte of a tile's first row; "" for nothing."""
+        return "" if len(self.registers) > 1 else " + 16 * (lane / 16)"
+
+    def moves(self) -> Iterator[list[tuple[int, int, int]]]:
+        """For each ldmatrix.x4, in its turn: the (tile, register) that is made of two of its words, and the first."""
+        count = len(self.registers)
+        for first in range(0, count, 2):
+            every = [(at, 0) for at in self.registers[first : first + 2]]
+            every = every if count > 1 else [(self.registers[0], 0), (self.registers[0], self.tiles)]
+            yield [(more + tile, number, 2 * at) for at, (both, more) in enumerate(every) for tile, number in both]
+
+
+def pairs(found: Fragment) -> Pairs | None:
+    """How an operand of 8-bit elements is filled from memory whose rows are k; None for any other operand.
+
+    >>> import mmacalc
+    >>> from mmacalc.codegen.fragments import fragment
+    >>> inst = mmacalc.instruction("a100", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
+    >>> pairs(fragment(inst.operand("A")))
+    Pairs(tiles=1, registers=(((0, 0), (0, 1)), ((0, 2), (0, 3))))
+    >>> pairs(fragment(inst.operand("B")))
+    Pairs(tiles=2, registers=(((0, 0), (1, 0)), ((0, 1), (1, 1))))
+    """
+    operand = found.operand
+    given = matrices(found, "row" if operand.name == "A" else "col")
+    if given is None or operand.placement.slot_bits != 8 or (operand.instruction.sparse and operand.name == "A"):
+        return None
+    number_of = {place: number for number, place in enumerate(zip(given.rows, given.bytes))}
+    tiles = 1 if 8 in given.rows else 2
+    every = sorted(set(given.bytes))
+    if every != list(range(0, 16 * len(every), 16)):
+        return None
+    odd = (0, 8) if tiles == 1 else (1, 0)  # the tile and the row of a register of odd rows
+    return Pairs(tiles, tuple([((0, number_of[0, k]), (odd[0], number_of[odd[1], k])) for k in every]))
 
 
 def _digits(values: Sequence[int], lane: str) -> list[tuple[int, str]]:
