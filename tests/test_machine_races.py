@@ -9,8 +9,10 @@ import pytest
 
 import mmacalc
 from generated_kernels import compiled
+from hip_kernels import assembled as hip_assembled
+from hip_kernels import hip_listing
 from mmacalc.kernels.amd.counters import Landing
-from mmacalc.kernels.device.races import RaceShadow
+from mmacalc.kernels.device.races import UNWAITED, RaceShadow
 from samples import sampled
 from test_machine import assembled
 
@@ -174,7 +176,73 @@ def test_a_wave_that_reads_what_it_loads_into_lds_before_it_waits_is_named(tmp_p
 
 
 def test_a_load_into_lds_lands_where_its_own_wave_may_not_read():
-    landing = Landing(np.array([32, 0, 16]), 12, np.array([1, 0, 0]), np.array([2, 1, 1]))
+    landing = Landing(np.array([32, 0, 16]), 12, np.array([1, 0, 0]), np.array([2, 1, 1]), UNWAITED)
     for at, size, wave, met in ((0, 4, 0, 1), (11, 1, 0, 1), (12, 4, 0, 0), (10, 8, 0, 1), (20, 4, 0, 1), (32, 4, 0, 0),
                                 (30, 4, 1, 1), (0, 64, 1, 1), (44, 4, 1, 0)):  # fmt: skip
         assert landing.meets(np.array([at]), size, np.array([wave])).tolist() == [bool(met)], (at, size, wave)
+
+
+# --- loads that are outstanding at a barrier ---
+
+OVERWRITTEN = r"""
+#define SYNC __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup"); __builtin_amdgcn_s_barrier(); \
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+#define GLOBAL __attribute__((address_space(1)))
+#define LOCAL __attribute__((address_space(3)))
+extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(256, 256)))
+void k(const unsigned *x, unsigned *y) {
+    static __attribute__((shared)) unsigned tile[256]; int i = __builtin_amdgcn_workitem_id_x(); tile[i] = x[i]; SYNC
+    unsigned v = tile[i ^ FROM];
+    READ WRITE SYNC
+    y[i] = v + tile[i ^ 128]; }"""
+WRITERS = {
+    "store": "tile[i] = x[256 + i];",
+    "add": "__atomic_fetch_add(&tile[i], x[256 + i], __ATOMIC_RELAXED);",
+    "copy": "__builtin_amdgcn_global_load_lds((GLOBAL void *)(x + 256 + i), (LOCAL void *)(tile + i / 64 * 64), 4, 0, "
+            "0); __builtin_amdgcn_s_waitcnt(0x0f70);",
+    "async": "__builtin_amdgcn_global_load_async_to_lds_b32((GLOBAL int *)(x + 256 + i), (LOCAL int *)(tile + i), 0, "
+             "0); __builtin_amdgcn_s_wait_asynccnt(0);",
+}  # fmt: skip
+WRITTEN = [
+    ("gfx90a", "store"), ("gfx942", "copy"), ("gfx1100", "add"), ("gfx1250", "async"), ("gfx90a", "copy"),
+    ("gfx942", "add"), ("gfx950", "copy"), ("gfx1100", "store"), ("gfx1201", "store"), ("gfx1250", "store"),
+]  # fmt: skip
+
+
+def _run_overwritten(text, target):
+    y = np.zeros(256, np.uint32)
+    report = mmacalc.launch(hip_assembled(text, target)["k"], 1, 256, np.arange(512, dtype=np.uint32), y)
+    return report.findings, [one for one in report.notes if one.kind == "wait"]
+
+
+@sampled(("target", "writer"), WRITTEN, 2, first=4)
+def test_bytes_overwritten_behind_a_barrier_before_a_load_of_them_is_waited_for_are_named(target, writer):
+    source = OVERWRITTEN.replace("WRITE", WRITERS[writer]).replace("FROM", "64").replace("READ", "SYNC")
+    right = hip_listing(source, target)
+    assert _run_overwritten(right, target) == ((), [])
+    lines = right.split("\n")
+    at = next(at for at, line in enumerate(lines) if re.match(r"\tds_(read|load)_b32", line))
+    wait = next(place for place in range(at, len(lines)) if re.match(r"\ts_wait(cnt.*lgkm|_.*dscnt)", lines[place]))
+    findings, notes = _run_overwritten("\n".join([*lines[:wait], *lines[wait + 1 :]]), target)
+    (found,) = (*findings, *notes)
+    assert bool(findings) == (writer in ("copy", "async"))
+    assert found.kind == "wait"
+    assert found.other_text.startswith(("ds_read_b32", "ds_load_b32"))
+    does = (
+        r"writes byte 0 of LDS, which wave \d of the workgroup reads, and its barrier comes before the load from LDS "
+    )
+    assert re.search(does + r"is waited for: no wait for (lgkmcnt|dscnt) before it", found.message)
+
+
+@pytest.mark.parametrize("writer", ["store", "copy"])
+def test_a_copy_overtakes_a_load_of_its_own_wave_and_a_store_does_not(writer):
+    source = OVERWRITTEN.replace("WRITE", WRITERS[writer]).replace("FROM", "1").replace("READ", "")
+    lines = hip_listing(source, "gfx942").split("\n")
+    first = next(at for at, line in enumerate(lines) if "\tds_read_b32" in line)
+    last = next(at for at in range(first, len(lines)) if re.match(r"\t(global_load_lds_dword|ds_write_b32)", lines[at]))
+    kept = [line for at, line in enumerate(lines) if not (first < at < last and "lgkmcnt" in line)]
+    found, notes = _run_overwritten("\n".join(kept), "gfx942")
+    assert notes == []
+    assert len(found) == (writer == "copy"), found
+    for one in found:
+        assert "byte 0 of LDS while the load that reads it may be outstanding: no wait for lgkmcnt" in one.message

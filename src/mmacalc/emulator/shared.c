@@ -21,8 +21,8 @@ typedef struct {
 } Local;
 
 /* With which accesses one races: as AGAINST of mmacalc.kernels.device.races. */
-static const int32_t against[2][7] = {
-    {WRITE, ATOMIC, UNWAITED, -1}, {WRITE, READ, ATOMIC, SWAP, UNWAITED, UNFETCHED, -1},
+static const int32_t against[2][8] = {
+    {WRITE, ATOMIC, UNWAITED, -1}, {WRITE, READ, ATOMIC, SWAP, UNWAITED, UNFETCHED, UNREAD, -1},
 };
 
 INLINE uint64_t mixed(uint64_t z) { /* splitmix64 */

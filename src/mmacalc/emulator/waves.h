@@ -26,7 +26,7 @@ typedef struct {
     int64_t count, shift;      /* lines; 1 << shift: bytes of a granule */
 } Shadow;
 
-enum { READ, WRITE, ATOMIC, SWAP, UNWAITED, UNFETCHED, KINDS };
+enum { READ, WRITE, ATOMIC, SWAP, UNWAITED, UNFETCHED, UNREAD, KINDS };
 
 typedef struct {
     uint32_t *v, *a, *s;  /* vector registers (register, wave, lane), scalar ones (register, wave) */

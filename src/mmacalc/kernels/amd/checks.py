@@ -18,7 +18,7 @@ from ...emulator.core import address as core_address
 from ...hazards.lint import SCHED_MODE
 from ..device.findings import KernelFinding, Stop, lanes_text
 from ..device.memory import octets_of
-from ..device.races import UNFETCHED, UNWAITED
+from ..device.races import UNFETCHED, UNREAD, UNWAITED
 from ..device.traffic import KNOWN, PERIOD, enter
 from .control import hardware_field
 from .counters import Landing
@@ -49,6 +49,15 @@ __all__ = [
 ]  # fmt: skip
 
 _VERBS = {"read": "reads", "write": "writes"}
+_OUTSTANDING = {UNWAITED: "load that writes", UNFETCHED: "store that copies", UNREAD: "load that reads"}
+"""Of an access of LDS by the same wave what it is, by its kind."""
+_UNENDED = {
+    UNWAITED: ("writes", "write to"), UNFETCHED: ("copies to memory", "copy from"), UNREAD: ("reads", "load from"),
+}  # fmt: skip
+"""Of an access of LDS by another wave, before a barrier, what it does and what it is, by its kind."""
+_DISPUTED = "LLVM's memory model asks for it, AMD's AITER kernels for gfx942 have none there (fmha_bwd_hd128_fp16_a16)"
+"""Of a load outstanding at a barrier behind which another wave stores: AMDGPUUsage, "Memory Model", has accesses of
+several waves in any order; AITER e404860 relies on theirs."""
 
 
 class LocalAccess(TupleRecord):
@@ -192,22 +201,28 @@ class Waits:
         return flight
 
     def accessed(self, event: LocalAccess) -> None:
-        """Look for bytes of LDS that an outstanding copy loads or stores, and enter what is written or copied."""
+        """Look for bytes of LDS that an outstanding copy loads or stores, and for those that a copy overwrites while a
+        load of them is outstanding; enter what is written or read.
+
+        LDS serves the accesses of a wave in order, but not its copies among them (LLVM's pull requests 142018 and
+        220288), and those of several waves in any order (AMDGPUUsage, "Memory Model": it has several queues).
+        """
         lanes, access, reads = event.lanes, event.access, event.kind == "read"
-        against = (() if event.loaded else (UNWAITED,)) + (() if reads else (UNFETCHED,))
+        against = ((UNREAD,) if event.loaded else (UNWAITED,)) + (() if reads else (UNFETCHED,))
         while (met := self.counters.landing_at(event.offsets, access.size, event.rows, against)) is not None:
             flight, wrong = met
             byte = int(lanes.addresses[int(wrong.argmax())])
             verb = {"read": "reads", "write": "writes"}.get(event.kind, "reads and writes")
-            loads = flight.landings[0].kind == UNWAITED
+            other = _OUTSTANDING[flight.landings[0].kind]
             message = (
-                f"{verb} byte {byte} of LDS while the {'load that writes' if loads else 'store that copies'} it may be "
-                f"outstanding: no wait for {' and '.join(self.counters.kinds[flight.kind])} before it"
+                f"{verb} byte {byte} of LDS while the {other} it may be outstanding: "
+                f"no wait for {' and '.join(self.counters.kinds[flight.kind])} before it"
             )
             self._find(event.group, event.instruction, message, flight.address, lanes.spread(wrong))
-        copies = reads and "from_lds" in flags_of(event.instruction.name)
-        if (not reads or copies) and len(event.offsets):
-            numbers, kind = self.reporter.waves.wave_in_group[event.rows] + 1, UNFETCHED if copies else UNWAITED
+        if len(event.offsets):
+            copies = "from_lds" in flags_of(event.instruction.name)
+            kind = UNWAITED if not reads else UNFETCHED if copies else UNREAD
+            numbers = self.reporter.waves.wave_in_group[event.rows] + 1
             self.counters.landings.append(Landing(event.offsets, lanes.size, event.rows, numbers, kind))
 
     def _too_early(self, step: Step, group: Group) -> None:
@@ -271,12 +286,14 @@ class Races:
         if race.same:
             enter, kind = self.reporter.note, "same value"
             message = f"{what}, where {who} writes the same value without a barrier in between"
-        elif race.kind in (UNWAITED, UNFETCHED):
+        elif race.kind in _UNENDED:
             kind, count = "wait", "lds" if address is None else self.program.step(address).count
             waits = " and ".join(self.counters.kinds[count])
-            does, name = ("writes", "write to") if race.kind == UNWAITED else ("copies to memory", "copy from")
+            does, name = _UNENDED[race.kind]
             early = f"its barrier comes before the {name} LDS is waited for: no wait for {waits} before it"
             message = f"{what}, which {who} {does}, and {early}"
+            if race.kind == UNREAD and not event.loaded:
+                enter, message = self.reporter.note, f"{message}; {_DISPUTED}"
         else:
             message = f"{what}, which {who} accesses without a barrier in between"
         enter(kind, rows, event.instruction, message, where, other)

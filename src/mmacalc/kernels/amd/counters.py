@@ -25,7 +25,7 @@ import numpy as np
 from ...asm.tables import flags_of
 from ...base.records import TupleRecord
 from ...hazards.memory_counters import COUNTERS, MOST, sequence_of
-from ..device.races import UNWAITED
+from ..device.races import UNREAD
 from .state import EXEC, SCALARS
 
 TYPE_CHECKING = False
@@ -49,7 +49,7 @@ class Landing:
     offsets: Array
     size: int
 
-    def __init__(self, offsets: Array, size: int, waves: Array, numbers: Array, kind: str = UNWAITED) -> None:
+    def __init__(self, offsets: Array, size: int, waves: Array, numbers: Array, kind: str) -> None:
         self.offsets, self.size, self.kind = offsets, size, kind
         self._waves: Array | None = waves
         self._numbers: Array | None = numbers
@@ -57,11 +57,11 @@ class Landing:
         self._order: Array | None = None
 
     @classmethod
-    def of_group(cls, offsets: Array, size: int, group: Group, wave_in_group: Array) -> Landing:
-        """What the active lanes of a group write; whose is which is found out when somebody asks."""
+    def of_group(cls, offsets: Array, size: int, group: Group, wave_in_group: Array, kind: str) -> Landing:
+        """What the active lanes of a group write or read; whose is which is found out when somebody asks."""
         found = cls.__new__(cls)
         found.offsets, found.size, found._order, found._waves, found._numbers = offsets, size, None, None, None
-        found.kind = UNWAITED
+        found.kind = kind
         found._group = group.rows, group.mask, group.lanes, wave_in_group
         return found
 
@@ -101,7 +101,7 @@ class Flight:
     """An outstanding access: its instruction, the registers that it writes, and its number on each counter by wave.
 
     order: its number among those accesses of the counter that end in order; None if it ends in any order. landings:
-    what it writes into LDS, or of a copy from there to memory what it reads.
+    what it writes into LDS or reads of it.
     """
 
     __slots__ = ("address", "kind", "landings", "numbers", "order", "sequence")
@@ -240,10 +240,11 @@ class Counters:
     def landing_at(
         self, offsets: Array, size: int, waves: Array, against: tuple[str, ...]
     ) -> tuple[Flight, Array] | None:
-        """A copy between memory and LDS that is outstanding in the waves that access its bytes there, and which of the
-        accesses do; it counts as ended then. against: what kinds of accesses by it (see `Landing`) matter."""
+        """A copy between memory and LDS that is outstanding in the waves that access its bytes there, or a load from
+        there, and which of the accesses do; it counts as ended then. against: what kinds of accesses by it (see
+        `Landing`) matter."""
         for flight in self.flights:
-            if flight.lands and flight.landings[0].kind in against:
+            if flight.landings and flight.landings[0].kind in against and (flight.lands or UNREAD in against):
                 met = np.any([landing.meets(offsets, size, waves) for landing in flight.landings], axis=0)
                 met &= self.outstanding(flight, waves)
                 if met.any():
@@ -252,7 +253,7 @@ class Counters:
         return None
 
     def unfinished_in_lds(self, group: Group) -> list[tuple[int, Landing]]:
-        """What outstanding accesses of the group's waves write to LDS or copy from there: the instruction, and what."""
+        """What outstanding accesses of the group's waves write to LDS or read of it: the instruction, and what."""
         mine = np.zeros(self.waves, np.bool_)
         mine[group.rows] = True
         found = []

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...asm.decoded import RegisterOperand
 from ...emulator.core import address
+from ..device.races import UNREAD, UNWAITED
 from ..device.traffic import KNOWN, enter
 from .checks import LocalAccess
 from .core_operations import vector_code
@@ -97,8 +98,9 @@ class LocalMove:
             found.from_ = address(self.transposes[1])
         return found
 
-    def enter(self, group: Group, pattern: int, places: Array) -> Landing | None:
-        """What the checks keep of an access that is fine; what it writes. pattern: a number for its addresses."""
+    def enter(self, group: Group, pattern: int, places: Array) -> Landing:
+        """What the checks keep of an access that is fine: what it writes or reads. pattern: a number for its
+        addresses."""
         access, batch = self.access, group.batch
         stores = access.action == "store"
         batch.tally.moved.add(len(places) * access.size, store=stores, local=True)
@@ -110,7 +112,7 @@ class LocalMove:
             key = pattern, access.size, self.kind
             added = known[pattern] = batch.moves.costs(self.instruction, key, lambda: self._event(group, places))
         enter(added)
-        return Landing.of_group(places, access.size, group, batch.waves.wave_in_group) if stores else None
+        return Landing.of_group(places, access.size, group, batch.waves.wave_in_group, UNWAITED if stores else UNREAD)
 
     def _event(self, group: Group, places: Array) -> LocalAccess:
         """The access as the checks take it."""

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CoreWaves", "Run", "planned"]
 
-_KINDS = ("read", "write", "atomic", "compare-and-swap", "unwaited", "unfetched")
+_KINDS = ("read", "write", "atomic", "compare-and-swap", "unwaited", "unfetched", "unread")
 """Of accesses of LDS, in the order of the enum in waves.h."""
 _COMPUTES, _MOVES, _MULTIPLIES, _REACHES, _MASKS = range(5)
 _EXEC = frozenset([SCALARS + EXEC, SCALARS + EXEC + 1])
@@ -190,7 +190,7 @@ class _Ahead:
         self.codes, self.flights = codes, {}
 
     def land(self, instruction: int, landings: list[Landing]) -> None:
-        """Enter what the access of an instruction writes into LDS."""
+        """Enter what the access of an instruction writes into LDS or reads of it."""
         if landings and instruction in self.flights:
             self.flights[instruction].landings += tuple(landings)
 
@@ -465,8 +465,8 @@ class Run:
             own = places[number * size : number * size + active]
             if isinstance(move, GlobalMove):
                 move.enter(group, pattern, own, ahead.codes[number], live[number])
-            elif (landing := move.enter(group, pattern, own)) is not None:
-                ahead.land(move.instruction.address, [landing])
+            else:
+                ahead.land(move.instruction.address, [move.enter(group, pattern, own)])
 
     def _written(self, group: Group, first: int, last: int) -> None:
         """Enter that some steps have written what they write."""

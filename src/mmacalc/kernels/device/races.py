@@ -22,16 +22,19 @@ if TYPE_CHECKING:
 
     Stored = Callable[[], tuple[Array, Array]]
 
-__all__ = ["UNFETCHED", "UNWAITED", "Race", "RaceShadow"]
+__all__ = ["UNFETCHED", "UNREAD", "UNWAITED", "Race", "RaceShadow"]
 
 UNWAITED = "unwaited"
 """The kind of a write whose wave came to the barrier without waiting for it."""
 UNFETCHED = "unfetched"
 """The kind of a read by a copy to memory whose wave came to the barrier without waiting for it."""
+UNREAD = "unread"
+"""The kind of a read into registers whose wave came to the barrier without waiting for it."""
 AGAINST = {
     "read": ("write", "atomic", UNWAITED),
-    "write": ("write", "read", "atomic", "compare-and-swap", UNWAITED, UNFETCHED),
-    "atomic": ("write", "read", UNWAITED, UNFETCHED), "compare-and-swap": ("write", UNWAITED, UNFETCHED),
+    "write": ("write", "read", "atomic", "compare-and-swap", UNWAITED, UNFETCHED, UNREAD),
+    "atomic": ("write", "read", UNWAITED, UNFETCHED, UNREAD),
+    "compare-and-swap": ("write", UNWAITED, UNFETCHED, UNREAD),
 }  # fmt: skip
 """What an access races with."""
 PATTERNS = {1: np.uint32(1), 2: np.uint32(0x101), 4: np.uint32(0x1010101)}
@@ -110,8 +113,9 @@ class RaceShadow:
         """Enter the accesses of one instruction; the first race of theirs, one that does harm if there is one.
 
         Args:
-            kind: one of `AGAINST`; `UNWAITED` and `UNFETCHED` are entered only. offsets: the first byte of each access.
-                size: its bytes. waves: whose it is, a number from 1. label: of the instruction, below 65536.
+            kind: one of `AGAINST`; `UNWAITED`, `UNFETCHED` and `UNREAD` are entered only. offsets: the first byte of
+                each access. size: its bytes. waves: whose it is, a number from 1. label: of the instruction, below
+                65536.
             stored: of a write gives the values before it and those written, (accesses, size) each.
         """
         unit = min(size, 4)
