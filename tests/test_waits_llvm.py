@@ -857,3 +857,25 @@ def test_lint_asks_for_a_write_of_vcc_where_llc_inserts_one(target):
         report = mmacalc.lint("\n".join([*lines, branch, "L: s_endpgm"]), target)
         found = [(one.text, one.nops) for one in report.of_kind("vccz")]
         assert found == [(branch, ("s_mov_b64 vcc, vcc",))] * wanted, lines
+
+
+# --- amounts of shifts of 64 bits on gfx90a ---
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942"])
+def test_lint_names_a_shift_whose_amount_llc_copies_to_another_register(target):
+    """LLVM 22.1.8, GCNHazardRecognizer::fixShift64HighRegBug."""
+    names = {"v_lshlrev_b64": "V_LSHLREV_B64_e64", "v_lshrrev_b64": "V_LSHRREV_B64_e64",
+             "v_ashrrev_i64": "V_ASHRREV_I64_e64"}  # fmt: skip
+    cases = [(name, amount, other) for name in names for amount, other in ((7, 0), (7, 8), (7, 9), (6, 0), (15, 14),
+             (15, 16), (0, 7), (247, 0), (255, 0))]  # fmt: skip
+    functions, texts = [], []
+    for number, (name, amount, other) in enumerate(cases):
+        lines = f"    $vgpr{other} = V_MOV_B32_e32 0, implicit $exec\n    $vgpr2_vgpr3 = {names[name]} $vgpr{amount}, "
+        lines += "$vgpr4_vgpr5, implicit $exec\n    S_ENDPGM 0\n"
+        functions.append(f"---\nname: f{number}\nbody: |\n  bb.0:\n{lines}...\n")
+        texts.append(f"f{number}:\nv_mov_b32 v{other}, 0\n{name} v[2:3], v{amount}, v[4:5]\ns_endpgm")
+    copied = [sum("V_MOV_B32_e32" in line for line in made) > 1 for made in after_recognizer(target, functions)]
+    assert any(copied) == (target == "gfx90a")
+    found = mmacalc.lint("\n".join(texts), target).of_kind("shift amount")
+    assert [4 * number + 3 for number, wanted in enumerate(copied) if wanted] == [one.line for one in found]

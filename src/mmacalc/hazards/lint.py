@@ -18,9 +18,10 @@ not checked.
 
 Before gfx10 all hazards are looked at for which LLVM inserts s_nop, those of DPP, lanes, SGPRs, VCC, EXEC, M0, hardware
 registers, results that fill a part of a register and data of stores among them, and those that only ISA guides have:
-VCCZ, EXECZ and EXEC as data, MODE.VSKIP; so are reads of vccz after a write of half of VCC (see `vccz`). Not where
-LLVM breaks a clause of loads because it may be issued again, which `unchecked` says for targets with XNACK. A wait that
-AMD's own kernels leave out (`Expiry.disputed`) is a clause of `unchecked`, no finding.
+VCCZ, EXECZ and EXEC as data, MODE.VSKIP; so are reads of vccz after a write of half of VCC (see `vccz`), and shifts of
+gfx90a (see `shift_amounts`). Not where LLVM breaks a clause of loads because it may be issued again, which `unchecked`
+says for targets with XNACK. A wait that AMD's own kernels leave out (`Expiry.disputed`) is a clause of `unchecked`, no
+finding.
 
 On gfx11 and gfx12: transcendental results (gfx1100 to gfx1103, gfx1250), registers written around a write of EXEC
 (gfx11 in wave64, which is known by scalar instructions that write exec, not exec_lo), lds_direct_load, permlanes behind
@@ -50,6 +51,8 @@ from .pending import PendingHazards, Repair, basic_blocks, decoded_blocks
 from .recognizer import nop_instructions, recognizer_for
 from .register_use import UNREAD, decoded_use, entry_of, is_known, is_matrix, register_use
 from .scalar_results import early_scalar_reads
+from .shift_amounts import MESSAGE as SHIFT_MESSAGE
+from .shift_amounts import high_shift_amounts
 from .vccz import MESSAGE, REPAIR, stale_vccz
 
 TYPE_CHECKING = False
@@ -80,11 +83,13 @@ _UNFOLLOWED = re.compile(
 """Around these LLVM 22.1.8 has hazards on gfx11 and gfx12 that are not looked at: fixLdsDirectVMEMHazard,
 fixDsAtomicAsyncBarrierArriveB64, fixScratchBaseForwardingHazard and fixGetRegWaitIdle."""
 _XNACK = re.compile(r"gfx[\w-]+(?::\w+[+-])*:xnack\+", re.ASCII)
+_ENDS, _FILLERS = ("s_endpgm", "s_setpc_b64", "s_trap"), ("s_nop", "s_code_end")
+"""What ends a kernel or function, and what may stand between it and the next one."""
 _EXPERT = re.compile(rf"\S+\s+hwreg\(\s*(?:{SCHED_MODE}|26)\b")
 
 
 @json_keys(
-    "kind: wait states, wait, vccz or invalid",
+    "kind: wait states, wait, vccz, shift amount or invalid",
     "message=sentence",
     "line",
     "column: of the instruction in the line, from 1",
@@ -100,7 +105,7 @@ class Finding(TupleRecord):
     """One violation.
 
     kind: "wait states"; "wait", a missing wait for memory; "vccz", a read of vccz that a write of half of VCC has not
-    updated; "invalid", a line that no assembler accepts.
+    updated; "shift amount", a shift of 64 bits that gfx90a may do wrongly; "invalid", a line that no assembler accepts.
     line, text: the line; where it comes too early, first_line, first_text: the instruction that it must wait for, 0 and
     "" of others. elapsed: the wait states between the two on the shortest path; missing: how many more are needed;
     wait: the rule; 0, 0 and None of other kinds. nops: the instructions to put before the line (s_nop, v_nop,
@@ -175,45 +180,50 @@ def lint(text: str, arch: str | None = None) -> LintReport:
     >>> finding.line, finding.wait.states, finding.missing, finding.nops
     (4, 5, 3, ('s_nop 2',))
     """
-    listing, given = read_listing(text), arch or ""
-    statements = listing.statements
-    if not any(one.mnemonic.startswith(AMD_MNEMONICS) for one in statements):
+    listing = read_listing(text)
+    if not any(one.mnemonic.startswith(AMD_MNEMONICS) for one in listing.statements):
         if arch is not None:
             recognizer_for(entry_of(arch).architecture, arch)  # another vendor's target has no wait states: says why
         raise Error(NOTHING, kind="nothing")
-    arch = agreed(arch, listing.targets, "the listing")
-    entry = entry_of(arch)
+    name = agreed(arch, listing.targets, "the listing")
+    entry = entry_of(name)
     uses, counts = _uses(listing, entry)
     if not counts[0]:
         raise Error(NOTHING, kind="nothing")
+    findings, unchecked = _findings(listing, uses, entry, name)
+    written = text.split("\n") if findings else []
+    return LintReport(
+        tuple(one._replace(column=_column(written[one.line - 1], one.text)) for one in findings),
+        entry.architecture.name,
+        *counts,
+        (*unchecked, *_reissued(text, arch or "")),
+    )
+
+
+def _findings(
+    listing: Listing, uses: list[RegisterUse], entry: Entry, arch: str
+) -> tuple[list[Finding], tuple[str, ...]]:
+    """The findings of a listing, in its order and without their columns, and what is not looked at."""
     recognizer, blocks = recognizer_for(entry.architecture, arch), basic_blocks(listing)
-    unnamed = _unnamed(statements)
-    unjudged = unnamed or _expert(statements)
+    unnamed, expert = _unnamed(listing.statements), _expert(listing.statements)
     assembles = bool(entry.architecture.assembly)
     disputed: dict[str, str] = {}
-    findings = [] if unjudged else list(_missing_states(statements, uses, blocks, recognizer, disputed))
+    found: list[tuple[int, Finding]] = []
+    if not (unnamed or expert):
+        found += _missing_states(listing.statements, uses, blocks, recognizer, disputed)
     if assembles:
-        findings += _invalid(listing, arch)
+        found += _invalid(listing, arch)
     unfollowed = unnamed or "the target's counters are not known"
     if assembles and not unnamed and has_counters(compiled := target(arch).name):
-        findings += _stale(listing, blocks, compiled)
+        found += _stale(listing, blocks, compiled)
+        found += _high_shifts(listing, compiled)
         try:
-            findings += list(_missing_waits(listing, blocks, compiled, bool(_expert(statements))))
+            found += list(_missing_waits(listing, blocks, compiled, bool(expert)))
             unfollowed = ""
         except TooManyPaths:
             unfollowed = "too many accesses are outstanding on too many paths"
-    ordered = sorted(findings, key=lambda found: found[0])
-    written = text.split("\n") if ordered else []
-    return LintReport(
-        tuple(finding._replace(column=_column(written[finding.line - 1], finding.text)) for _, finding in ordered),
-        entry.architecture.name,
-        *counts,
-        (
-            *_unchecked(listing, assembles, unfollowed, unjudged, recognizer.unit),
-            *_reissued(text, given),
-            *disputed.values(),
-        ),
-    )
+    unchecked = _unchecked(listing, assembles, unfollowed, unnamed or expert, recognizer.unit)
+    return [one for _, one in sorted(found, key=lambda found: found[0])], (*unchecked, *disputed.values())
 
 
 def _column(line: str, text: str) -> int:
@@ -393,6 +403,24 @@ def _stale(listing: Listing, blocks: Sequence[Block], compiled: str) -> Iterator
     for at, writer in stale_vccz(listing, blocks, compiled):
         one, first = listing.statements[at], listing.statements[writer]
         yield at, Finding(one.number, one.text, first.number, first.text, 0, 0, None, (REPAIR,), "vccz", MESSAGE)
+
+
+def _high_shifts(listing: Listing, compiled: str) -> Iterator[tuple[int, Finding]]:
+    for at, number in high_shift_amounts(listing, _functions(listing), compiled):
+        one = listing.statements[at]
+        message = SHIFT_MESSAGE.format(amount=f"v{number}", next=f"v{number + 1}")
+        yield at, Finding(one.number, one.text, 0, "", 0, 0, None, (), "shift amount", message)
+
+
+def _functions(listing: Listing) -> list[int]:
+    """The statements at which a kernel or function begins behind another: labels of symbols behind what ends one."""
+    found = []
+    for at in sorted({at for name, places in listing.labels.items() if _SYMBOL.match(name) for at in places}):
+        before = (one.mnemonic for one in reversed(listing.statements[:at]))
+        last = next((one for one in before if one not in _FILLERS), "")
+        if last in _ENDS:
+            found.append(at)
+    return found
 
 
 def _unchecked(listing: Listing, assembles: bool, unfollowed: str, unjudged: str, counted: str) -> Iterator[str]:

@@ -70,17 +70,30 @@ class CheckedListing(Record):
 def text(answer: CheckedListing) -> str:
     """The findings, each with its line in the file, their number, and what was not looked at."""
     report, name, addresses = answer.report, answer.file, answer.addresses
-    unchecked = f"; not checked: {', '.join(report.unchecked)}" if report.unchecked else ""
     if not report.findings:
         none = "" if report.matrix_instructions else ": there is no matrix instruction in it"
-        return f"{name}: no {'new ' * bool(answer.known)}hazards found{none}{_known(answer)}{unchecked}\n"
+        return _closed(f"{name}: no {'new ' * bool(answer.known)}hazards found{none}{_known(answer)}", report)
     counts = [(len(report.of_kind(kind)), noun) for kind, noun in NOUNS.items()]
     found = " and ".join(plural(count, noun) for count, noun in counts if count)
     lines = [
         _finding(one, name, before is not None and before.line == one.line, addresses)
         for before, one in zip((None, *report.findings), report.findings)
     ]
-    return "".join(lines) + f"{found} found{_known(answer)}{unchecked}\n"
+    return "".join(lines) + _closed(f"{found} found{_known(answer)}", report)
+
+
+def _closed(said: str, report: LintReport) -> str:
+    """The last line, with what was not looked at; where that is longer than a line, each on lines of its own."""
+    if not report.unchecked:
+        return f"{said}\n"
+    line = f"{said}; not checked: {', '.join(report.unchecked)}"
+    if len(line) <= WIDTH or len(report.unchecked) == 1:
+        return f"{line}\n"
+    from textwrap import TextWrapper
+
+    lines = TextWrapper(WIDTH, "  - ", "    ", break_long_words=False, break_on_hyphens=False)
+    clauses = [lines.fill(one) for one in report.unchecked]
+    return "\n".join([f"{said}; not checked:", *clauses, ""])
 
 
 def report_text(report: LintReport) -> str:
@@ -92,7 +105,9 @@ def _known(answer: CheckedListing) -> str:
     return f", {answer.known} in the baseline" if answer.known else ""
 
 
-NOUNS = {"invalid": "error", "wait states": "hazard", "wait": "missing wait", "vccz": "stale flag"}
+WIDTH = 80
+NOUNS = {"invalid": "error", "wait states": "hazard", "wait": "missing wait", "vccz": "stale flag",
+         "shift amount": "wrong shift amount"}  # fmt: skip
 """What the findings of a kind are called."""
 
 

@@ -33,6 +33,10 @@ RULES = {
     "wait states": ("missing-wait-states", "A register is used before enough wait states have passed"),
     "wait": ("missing-wait", "The result of a memory access is used without a wait for its counter"),
     "vccz": ("stale-vccz", "vccz is read after a write of one half of VCC, which does not update it"),
+    "shift amount": (
+        "high-shift-amount",
+        "A shift of 64 bits takes its amount from a register that gfx90a may read wrongly",
+    ),
     "invalid": ("invalid-instruction", "No assembler accepts the instruction"),
 }
 """By the kind of a finding, the rule's name and what it says."""
