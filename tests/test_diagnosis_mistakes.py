@@ -304,3 +304,49 @@ def test_what_does_not_fit_is_refused_with_what_would():
         mmacalc.diagnose(inst, np.zeros((16, 16)), np.zeros((16, 16)), d=np.zeros((3, 3)))
     with pytest.raises(mmacalc.Error, match=r"needs \(..., 32, 48\)"):
         mmacalc.diagnose(inst, np.zeros((32, 64)), np.zeros((64, 48)), np.zeros((3, 3)), d=np.zeros((32, 48)))
+
+
+# --- one step along K of several ---
+
+STEPS = 8
+ONE_STEP = {
+    "A is displaced by -4 rows": lambda a, b, k, step: (np.roll(a[:, step], 4, axis=0), b[step]),
+    "B has its rows in reverse order": lambda a, b, k, step: (a[:, step], b[step][::-1]),
+    "A is that of 1 step later": lambda a, b, k, step: (a[:, step.start + k : step.stop + k], b[step]),
+    "B is displaced by +1 row": lambda a, b, k, step: (a[:, step], b[step.start + 1 : step.stop + 1]),
+}
+STEPPED_BY = (
+    ("gfx942", "v_mfma_f32_16x16x16_f16"), ("gfx950", "v_mfma_f32_16x16x32_bf16"),
+    ("gfx1100", "v_wmma_f32_16x16x16_f16"), ("gfx1250", "v_wmma_f32_16x16x32_f16"), ("gfx942", "v_mfma_i32_16x16x32_i8"),
+    ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+)  # fmt: skip
+STEPPED = [(*by, kind, step) for by in STEPPED_BY for kind in ONE_STEP for step in (0, 3, STEPS - 2)]
+
+
+@sampled(("arch", "name", "kind", "step"), STEPPED, 1, first=2, whole=12)
+def test_a_mistake_in_one_step_along_k_is_named_with_the_step(arch, name, kind, step):
+    inst, rng = mmacalc.instruction(arch, name), np.random.default_rng(step)
+    k = inst.k
+    a, b = (rng.integers(-100, 100, shape) for shape in ((inst.m, k * STEPS), (k * STEPS, inst.n)))
+    if "_i32_" not in name:
+        a, b = a / 37, b / 41
+    d = 0
+    for number in range(STEPS):
+        part = slice(number * k, (number + 1) * k)
+        pair = ONE_STEP[kind](a, b, k, part) if number == step else (a[:, part], b[part])
+        d = inst.multiply(*pair, d)
+    found = mmacalc.diagnose(inst, a, b, d=d).explanations
+    assert found, kind
+    assert found[0].name == f"in step {step} of the {STEPS} steps along K alone, {kind}"
+    assert found[0].exact
+
+
+def test_registers_that_reach_into_the_next_step_are_named_with_the_step():
+    inst, rng = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16"), np.random.default_rng(1)
+    a, b, step = rng.standard_normal((16, 128)), rng.standard_normal((128, 16)), 2
+    wrong = a.copy()
+    for i, lane, register, half in np.ndindex(16, 4, 2, 2):  # k is 4 lane + 2 register + half
+        taken = 16 * step + 16 * (register + 1 > 1) + 4 * lane + 2 * ((register + 1) % 2) + half
+        wrong[i, 16 * step + 4 * lane + 2 * register + half] = a[i, taken]
+    (found,) = mmacalc.diagnose(inst, a, b, d=mmacalc.gemm(wrong, b, arch="gfx942", instruction=inst.name)).explanations
+    assert found.name.startswith(f"in step {step} of the 8 steps along K alone, A is read from registers +1 away")

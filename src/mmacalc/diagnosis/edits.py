@@ -323,7 +323,8 @@ class Suspect:
         ]
         return (id(self.problem), *parts)
 
-    def _changes(self) -> dict[str, tuple[Array | Source | None, Array | None]]:
+    def changes(self) -> dict[str, tuple[Array | Source | None, Array | None]]:
+        """The changed operands, as `Problem.approximate` takes them."""
         problem, done = self.problem, self.edit.map
         if isinstance(done, Permutation):
             return {name: (source, None) for name, source in done.sources.items()}
@@ -353,7 +354,7 @@ class Suspect:
             return self._taken(problem.right, rows, columns)
         if self.emulated:
             return problem.decoded_d(self.result()[..., rows, :][..., columns])
-        return problem.approximate(self._changes(), rows, columns)
+        return problem.approximate(self.changes(), rows, columns)
 
     def magnitude(self, rows: Part = WHOLE, columns: Part = WHOLE) -> Array:
         """What the rounding of D depends on, for some of its rows and columns."""
@@ -366,7 +367,7 @@ class Suspect:
             return self._taken(problem.magnitude, rows, columns)
         if self.emulated:
             return own
-        return problem.approximate(self._changes(), rows, columns, absolute=True)
+        return problem.approximate(self.changes(), rows, columns, absolute=True)
 
     def _taken(self, array: Array, rows: Part, columns: Part) -> Array:
         at = part_of(self.sources["D"], rows, columns)

@@ -296,16 +296,20 @@ class Problem:
             name: array[:, :, columns] if name in ("B", "SB") else array[:, rows] for name, array in self.codes.items()
         }
         parts["C"] = parts["C"][:, :, columns]
-        return Problem(self.execution, parts, {}, (self.alpha, self.beta))
+        return self.of_same_kind(parts)
 
     def lines(self, tile: int) -> tuple[slice, slice]:
         """The rows and the columns of a tile of a GEMM, which are counted row by row."""
         (rows, columns), (row, column) = self.execution.shapes["D"], divmod(tile, self.tiles[1])
         return slice(row * rows, (row + 1) * rows), slice(column * columns, (column + 1) * columns)
 
+    def of_same_kind(self, codes: dict[str, Array]) -> Problem:
+        """A product by the same instruction of other inputs, of any shapes."""
+        return Problem(self.execution, codes, {}, (self.alpha, self.beta))
+
     def with_codes(self, codes: dict[str, Array]) -> Problem:
         """The same product of other inputs of the same shapes, whose elements can be moved alike."""
-        made = Problem(self.execution, codes, {}, (self.alpha, self.beta))
+        made = self.of_same_kind(codes)
         made._tables, made._sources = self._tables, self._sources
         return made
 

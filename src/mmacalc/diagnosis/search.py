@@ -39,6 +39,7 @@ from .library import (
     wrong_accumulator,
     wrong_scales,
 )  # fmt: skip
+from .one_step import in_one_step
 from .problem import Problem, tile_of
 from .solve import fitted, not_stored, partly, recovered, rounded_on_the_way, stored_otherwise
 from .words import description
@@ -72,10 +73,10 @@ ROUNDING = 16.0
 should be: more than it takes to tell all single mistakes from each other, so one that agrees to the bit is cheaper."""
 OTHER_TILES = 20.0
 """Bits that it costs to leave wrong tiles of a GEMM to another mistake: that of a second single mistake."""
-FITTED, LOCATED, ELSEWHERE, PAIRED = 22.0, 28.0, 40.0, 46.0
-"""Bits of what is tried after the single mistakes that are known: numbers read from D itself (one of f32 has 24 bits,
-of which a simple one needs fewer); the place of the wrong values; the layouts of every other instruction; that there
-are two mistakes, besides the bits of each."""
+ONE_STEP, FITTED, LOCATED, ELSEWHERE, PAIRED = 18.0, 22.0, 28.0, 40.0, 46.0
+"""Bits of what is tried after the single mistakes that are known: the same in one step along K; numbers read from D
+itself (one of f32 has 24 bits, of which a simple one needs fewer); the place of the wrong values; the layouts of every
+other instruction; that there are two mistakes, besides the bits of each."""
 SOME = 0.3
 """A mistake that is right in this share of the few wrong elements is tried on all: it may be that of one tile. Of three
 wrong elements in as many rows and columns, one tile has a third at least."""
@@ -212,10 +213,10 @@ class _Trial:
     def promising(self, suspects: Iterable[Costed]) -> Iterator[Costed]:
         """The mistakes that may account for a few elements, up to the limit."""
         for chunk in _chunks(takewhile(lambda costed: costed[0] <= self.limit, suspects)):
-            possible = self._possible(np.stack(self.estimated([suspect for _, suspect in chunk])))
+            possible = self.possible(np.stack(self.estimated([suspect for _, suspect in chunk])))
             yield from (costed for costed, good in zip(chunk, possible) if good)
 
-    def _possible(self, found: Array) -> Array:
+    def possible(self, found: Array) -> Array:
         """Which estimates (estimate, batch, ...) may be the given D, by a generous measure."""
         if not self.problem.execution.formats["D"].is_float:
             found = self.probe + (found - self.probe + 2.0**31) % 2.0**32 - 2.0**31
@@ -386,6 +387,7 @@ def _rows(trial: _Trial) -> Rows:
             (LOCATED, partly, (given, rest)))  # fmt: skip
     rows = [(bits, partial(_suspects, of, problem, *more)) for bits, of, more in of_d]
     rows += [(bits, partial(_suspects, of, problem)) for bits, of in LIBRARY]
+    rows.append((ONE_STEP, partial(_suspects, in_one_step, problem, trial.rows, trial.columns, trial.possible)))
     rows += [(ELSEWHERE, partial(_suspects, of, problem)) for of in LAST]
     yield 0.0, rows
     if problem.linear and given.size * problem.shapes["B"][-2] <= LARGEST:

@@ -131,6 +131,15 @@ WORDS: dict[str, tuple[str, str]] = {
         "step {n} along K was computed with the data of the step before",
         "wait for the load (or the barrier) before the data are used: double buffering is one step behind",
     ),
+    "one step": ("in step {n} of the {steps} steps along K alone, {name}", "{advice}; in that step alone"),
+    "other step": (
+        "{T} is that of {how}",
+        "check which registers, or which part of the buffer, the step reads {T} from",
+    ),
+    "registers on": (
+        "{T} is read from registers {n:+d} away, which hold another step's in part",
+        "check the numbers of the registers of {T}: " + LAYOUT,
+    ),
     "step twice": ("step {n} along K is added twice", LOOP + ": it runs once too often"),
     "step too many": (
         "one step too many along K is added: A continues in the next row, B in the next column",
@@ -290,6 +299,10 @@ def description(problem: Problem, edits: Sequence[Edit]) -> tuple[str, str]:
 
 def _of_one(problem: Problem, edit: Edit) -> tuple[str, str]:
     target, kind, given = edit.target, edit.kind, dict(edit.given)
+    if kind == "one step":
+        given["name"], given["advice"] = _of_one(problem, given["inner"])
+    if kind == "other step":
+        given["how"] = f"{abs(given['n'])} step{'s' * (abs(given['n']) > 1)} {'later' if given['n'] > 0 else 'before'}"
     if kind == "lanes off" and abs(given["n"]) == 1:
         kind = "lane off"
     several = len(target) > 1 and target not in ("SA", "SB", "sum")

@@ -83,8 +83,6 @@ _UNFOLLOWED = re.compile(
 """Around these LLVM 22.1.8 has hazards on gfx11 and gfx12 that are not looked at: fixLdsDirectVMEMHazard,
 fixDsAtomicAsyncBarrierArriveB64, fixScratchBaseForwardingHazard and fixGetRegWaitIdle."""
 _XNACK = re.compile(r"gfx[\w-]+(?::\w+[+-])*:xnack\+", re.ASCII)
-_ENDS, _FILLERS = ("s_endpgm", "s_setpc_b64", "s_trap"), ("s_nop", "s_code_end")
-"""What ends a kernel or function, and what may stand between it and the next one."""
 _EXPERT = re.compile(rf"\S+\s+hwreg\(\s*(?:{SCHED_MODE}|26)\b")
 
 
@@ -413,14 +411,9 @@ def _high_shifts(listing: Listing, compiled: str) -> Iterator[tuple[int, Finding
 
 
 def _functions(listing: Listing) -> list[int]:
-    """The statements at which a kernel or function begins behind another: labels of symbols behind what ends one."""
-    found = []
-    for at in sorted({at for name, places in listing.labels.items() if _SYMBOL.match(name) for at in places}):
-        before = (one.mnemonic for one in reversed(listing.statements[:at]))
-        last = next((one for one in before if one not in _FILLERS), "")
-        if last in _ENDS:
-            found.append(at)
-    return found
+    """The statements at which a kernel begins behind another one: labels of symbols behind what ends a program."""
+    places = sorted({at for name, found in listing.labels.items() if _SYMBOL.match(name) for at in found if at})
+    return [at for at in places if "return" in flags_of(listing.statements[at - 1].mnemonic)]
 
 
 def _unchecked(listing: Listing, assembles: bool, unfollowed: str, unjudged: str, counted: str) -> Iterator[str]:

@@ -33,7 +33,7 @@ def high_shift_amounts(listing: Listing, starts: Sequence[int], target: str) -> 
     """Every such shift, as a number of a statement, and the number of its amount's register.
 
     Args:
-        listing: from `mmacalc.asm.reader`. starts: the first statement of each kernel and function behind the first.
+        listing: from `mmacalc.asm.reader`. starts: the first statement of each kernel behind the first.
             target: the compiler target, such as "gfx90a".
     """
     if target != "gfx90a":
