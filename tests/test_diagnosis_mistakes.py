@@ -317,8 +317,8 @@ ONE_STEP = {
 }
 STEPPED_BY = (
     ("gfx942", "v_mfma_f32_16x16x16_f16"), ("gfx950", "v_mfma_f32_16x16x32_bf16"),
-    ("gfx1100", "v_wmma_f32_16x16x16_f16"), ("gfx1250", "v_wmma_f32_16x16x32_f16"), ("gfx942", "v_mfma_i32_16x16x32_i8"),
-    ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+    ("gfx1100", "v_wmma_f32_16x16x16_f16"), ("gfx1250", "v_wmma_f32_16x16x32_f16"),
+    ("gfx942", "v_mfma_i32_16x16x32_i8"), ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
 )  # fmt: skip
 STEPPED = [(*by, kind, step) for by in STEPPED_BY for kind in ONE_STEP for step in (0, 3, STEPS - 2)]
 
