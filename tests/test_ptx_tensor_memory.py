@@ -277,6 +277,31 @@ def test_a_descriptor_whose_strides_do_not_fit_its_matrix_is_named(statement: st
     assert len(report.findings) == len(found), str(report)
 
 
+@pytest.mark.parametrize(
+    ("kind", "idesc", "operands"),
+    [
+        ("kind::f16", 1 << 4 | 16 << 17 | 8 << 24, {"A": 128}),
+        ("kind::mxf8f6f4.block_scale.block32", 16 << 17 | 1 << 23 | 1 << 27, {"A": 128, "SA": 256, "SB": 264}),
+        ("kind::mxf8f6f4.block_scale.block32", 16 << 17 | 1 << 23 | 1 << 27, {"SA": 256, "SB": 264}),
+    ],
+)
+def test_operands_of_a_product_that_nothing_has_written_are_named(kind, idesc, operands) -> None:
+    """Each operand in Tensor Memory by itself: columns of D end at 127."""
+    names = ", ".join(["%r0"] * 8)
+    for missing in ("", *operands):
+        prepare = "".join(f"add.u32 %r8, %r4, {column}; tcgen05.st.sync.aligned.32x32b.x8.b32 [%r8], {{{names}}};"
+                          for name, column in operands.items() if name != missing)  # fmt: skip
+        work = f"setp.eq.u32 %p3, %r0, 7; mov.b32 %r7, {idesc}; add.u32 %r8, %r3, 128; add.u32 %r9, %r3, 256;"
+        work += "add.u32 %r10, %r3, 264; cvt.u64.u32 %d4, %r2; shr.u64 %d4, %d4, 4;"
+        work += f"or.b64 %d4, %d4, {STRIDES[''] | 1 << 46};"
+        scales = ", [%r9], [%r10]" if "SA" in operands else ""
+        left = "[%r8]" if "A" in operands else "%d4"
+        work += f"tcgen05.mma.cta_group::1.{kind} [%r3], {left}, %d4, %r7{scales}, %p3;"
+        found = launched(np.zeros((128, 256), np.uint8), np.zeros(16), prepare=prepare, work=work).findings
+        wanted = [("uninitialised", f"reads {missing} in Tensor Memory that nothing has written")] * bool(missing)
+        assert [(one.kind, one.message) for one in found] == wanted
+
+
 HANDOVER = """.version 9.0
 .target sm_100a
 .address_size 64

@@ -311,7 +311,8 @@ def multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
 
 class _Form:
     """What an instruction descriptor makes of a statement, for one half of the lanes: the instruction with shape and
-    types, the descriptor's fields, where the operands in Tensor Memory lie, and D's lanes and quarters of the lanes."""
+    types, the descriptor's fields, where the operands in Tensor Memory lie, the lanes and
+    registers of those that are read only, and D's lanes and quarters of the lanes."""
 
     def __init__(self, step: Step, inst: Any, kind: str, a_in_cells: bool, word: int, half: int) -> None:
         self.kind, self.a_in_cells = kind, a_in_cells
@@ -326,6 +327,8 @@ class _Form:
         names = ("D", *(("A",) if a_in_cells else ()), *self.more)
         self.places = {name: self.execution.places(name) for name in names}
         self.lanes = np.unique(self.places["D"].lane)
+        self.cells = {name: np.unique([place.lane.reshape(-1), place.register.reshape(-1)], axis=1)
+                      for name, place in self.places.items() if name != "D"}  # fmt: skip
         self.quarters = np.unique(self.lanes % LANES // 32)
 
 
@@ -424,6 +427,10 @@ def _product(  # noqa: C901, PLR0913, PLR0915
         for name in starts:
             if name != "D":
                 codes[name] = gather(cells(name), places[name])
+                lane, register = form.cells[name]
+                if not np.concatenate([memory.written[cta] for cta in ctas])[lane, starts[name] + register].all():
+                    message = f"reads {name} in Tensor Memory that nothing has written"
+                    machine.launch.find("uninitialised", step, message, np.array([thread]))
         file = cells("D")
         old = gather(file, places["D"])
         codes["C"] = _scaled(step, old, shaped.format("D").name, scale) if accumulates else np.zeros_like(old)
