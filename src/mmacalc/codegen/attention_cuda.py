@@ -213,6 +213,7 @@ def _values(found: CudaAttentionPlan) -> Iterator[str]:
     yield "// P is A of the second product as it lies in the first one's registers, rounded."
     yield "#pragma unroll"
     yield "for (int step = 0; step < STEPS_P; ++step) {"
+    yield f"    unsigned int p[{inst.operand('A').registers}];"
     yield from (f"    {line}" for line in rounded_words(inst.operand("A").registers, inst.operand("D").registers))
     yield "#pragma unroll"
     yield f"    for (int tile = 0; tile < TILES_V; tile += {each}) {{"

@@ -286,12 +286,11 @@ def rescaled(held: Held) -> Iterator[str]:
 
 
 def rounded_words(words: int, count: int, step: str = "step") -> Iterator[str]:
-    """Words of P, rounded, in the order in which the products lie.
+    """Fills `p`, words of P, with the products, rounded, in the order in which they lie.
 
     Args:
         words: of a step. count: results of a group. step: its number, as C text.
     """
-    yield f"unsigned int p[{words}];"
     yield "#pragma unroll"
     yield f"for (int n = 0; n < {words}; ++n) {{"
     at = "n * 2" if step == "0" else f"({step} * {words} + n) * 2"

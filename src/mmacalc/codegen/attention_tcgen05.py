@@ -218,6 +218,7 @@ def _queries(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
 def _handing(found: CudaAttentionPlan) -> Iterator[str]:
     words = found.block_n // 2
     count = gcd(words, WORDS)
+    yield f"unsigned int p[{words}];"
     yield from rounded_words(words, 8, "0")
     yield "#pragma unroll"
     yield f"for (int first = 0; first < {words}; first += {count}) store_p(s_here + first, p + first);"

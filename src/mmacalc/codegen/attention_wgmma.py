@@ -129,7 +129,7 @@ def _rounding(found: CudaAttentionPlan) -> Iterator[str]:
     yield "// P: exponentials, rounded, in the order in which they lie."
     yield "static __device__ __forceinline__ void round_all("
     yield f"    unsigned int (&p)[{count}], const float (&s)[TILES_K][4]) {{"
-    yield from indented(list(rounded_words(count, 4, "0"))[1:])
+    yield from indented(rounded_words(count, 4, "0"))
     yield "}"
     yield ""
 
