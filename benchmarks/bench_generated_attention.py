@@ -6,8 +6,9 @@
 Needs Triton (its wheel compiles without a GPU, and has nvdisasm), clang-22, nvcc. Of AMD both kernels run on the
 emulator with two numbers of keys, and what they issue is subtracted, so the counts are those of the loop, with the bank
 conflicts. Of NVIDIA SASS of the innermost loop with exponentials is counted as ptxas left it, without NOPs: all of it,
-so masks that are jumped over, too. Triton's kernel has neither masks nor edges. Instructions beside products are given
-for 1,000 products of a query and a key, of all warps that have queries.
+so masks that are jumped over, too. Triton's kernel has neither masks nor edges. Kernels around mma.sync run on the
+emulator, too: how busy the matrix units are is by the model of `mmacalc profile`, which issues statements of PTX.
+Instructions beside products are given for 1,000 products of a query and a key, of all warps that have queries.
 """
 
 from __future__ import annotations
@@ -27,13 +28,16 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 import mmacalc
-from bench_generated_cuda import every_loop, products_of
+from bench_generated_cuda import every_loop, products_of, usage
 from bench_generated_gemm import kind
 from mmacalc.codegen.attention import attention_plan
 from mmacalc.codegen.attention_choice import attention_instruction
 from mmacalc.codegen.attention_cuda_plan import cuda_attention_plan
+from mmacalc.kernels.ptx.profiling import occupancy
+from triton_gemms import differences
 
 HEAD = 128
+BLOCKS = 2  # of NVIDIA's kernels on the emulator
 WARPS = {"sm_80": 4, "sm_90a": 8, "sm_100a": 8, "sm_120a": 4}  # of Triton's kernel
 AMD = {"gfx942": 64, "gfx950": 64, "gfx1100": 32, "gfx1250": 32}
 
@@ -142,13 +146,52 @@ def nvidia(target: str, folder: Path) -> None:
     inst = attention_instruction(target, (1, 1, 64, 64, HEAD))
     found = cuda_attention_plan(inst, HEAD)
     (folder / "kernel.cu").write_text(mmacalc.generate(inst, attention=(1, 1, 64, 64, HEAD)))
-    subprocess.run(["nvcc", "-w", "-cubin", f"-arch={target}", "kernel.cu"], cwd=folder, check=True)
+    for what in ("cubin", "ptx"):
+        subprocess.run(["nvcc", "-w", f"-{what}", f"-arch={target}", "kernel.cu"], cwd=folder, check=True)
     products, others, words = innermost(folder / "kernel.cubin", found.name)
-    printed(target, (found.block_m, found.block_n), found.groups * found.lanes // 32, products, others, words)
     m, n = 16 * WARPS[target], 64
     made = of_triton(GPUTarget("cuda", int(re.sub(r"\D", "", target)), 32), m, n, WARPS[target])
     (folder / "triton.cubin").write_bytes(made.asm["cubin"])
-    printed("  Triton", (m, n), WARPS[target], *innermost(folder / "triton.cubin", made.metadata.name))
+    (folder / "triton.ptx").write_text(made.asm["ptx"])
+    theirs = innermost(folder / "triton.cubin", made.metadata.name)
+    uses = ["", ""]
+    if found.q is None:  # around mma.sync, without tensor maps
+        rows, heads = [HEAD] * 4, [0] * 4
+        more = made.metadata.shared
+        uses = [
+            used(folder / "kernel", found.name, found.block_m, n, found.threads, 0,
+                 lambda m, keys: [None, m, keys, 1, 1, np.float32(0.125), *rows, *heads, *heads]),
+            used(folder / "triton", made.metadata.name, m, n, 32 * WARPS[target], more,
+                 lambda _, keys: [keys, np.float32(0.18)]),
+        ]  # fmt: skip
+    printed(target, (found.block_m, found.block_n), found.groups * found.lanes // 32, products, others, words + uses[0])
+    printed("  Triton", (m, n), WARPS[target], theirs[0], theirs[1], theirs[2] + uses[1])
+
+
+def used(path: Path, name: str, m: int, n: int, threads: int, shared: int, further: Any) -> str:
+    """In words, how much of the loop's time the matrix units are busy and the cycles of bank conflicts, by `profile`.
+
+    Args:
+        path: of the kernel's PTX and cubin. m, n: queries and keys of a tile. further: what it takes behind Q, K, V and
+            O, of queries and keys.
+    """
+    kernel = mmacalc.load(path.with_suffix(".ptx"))[name]
+    registers, _, static = usage(path.with_suffix(".cubin"), name)
+    held = occupancy("sm_80", threads, shared or static, 0, registers, None).waves
+
+    def profiled(keys: int) -> Any:
+        rng = np.random.default_rng(0)
+        queries = BLOCKS * m
+        given = [rng.standard_normal((rows, HEAD)).astype(np.float16) for rows in (queries, keys, keys, queries)]
+        given += further(queries, keys)
+        given += [None] * (len(kernel.parameters) - len(given))
+        return mmacalc.profile(
+            kernel, BLOCKS, threads, *given, registers=registers, **({"shared": shared} if shared else {})
+        )
+
+    # So few keys that the model follows both blocks.
+    lost, cycles, busy = differences(profiled(n), profiled(3 * n), 2, BLOCKS)
+    return f"; matrix units busy {busy:.0%}, {held} waves, conflicts {lost:.0f} of {cycles:.0f} cycles"
 
 
 def main(words: list[str]) -> None:
