@@ -1,10 +1,12 @@
 """Races in global memory between waves of AMD kernels: wrong kernels are named, right ones have no finding."""
 
+import re
+
 import numpy as np
 import pytest
 
 import mmacalc
-from hip_kernels import hip_kernels
+from hip_kernels import assembled, hip_kernels, hip_listing
 from mmacalc.kernels.device.access_log import LOGGED, AccessLog, Entries
 from samples import rotated, sampled
 
@@ -99,3 +101,30 @@ def test_the_log_of_accesses_finds_what_a_list_looked_through_one_by_one_has(see
         ]
         assert [sorted(one) for one in parts[1:]] == [sorted(one) for one in wanted if one]
         assert set(parts[0]) == {each for one in wanted for each in one}
+
+
+TICKET = """
+#define SYNC __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup"); __builtin_amdgcn_s_barrier(); \\
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(64, 64)))
+void k(float *y, unsigned *count) {
+    static __attribute__((shared)) unsigned last;
+    int i = __builtin_amdgcn_workitem_id_x(), g = __builtin_amdgcn_workgroup_id_x();
+    y[g * 64 + i] = i + g;
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent"); SYNC
+    if (i == 0) last = __scoped_atomic_fetch_add(count, 1u, __ATOMIC_ACQ_REL, __MEMORY_SCOPE_DEVICE);
+    SYNC
+    if (last == 3) {
+        __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+        y[256 + i] = y[i] + y[64 + i] + y[128 + i] + y[192 + i]; } }
+"""
+
+
+@pytest.mark.parametrize("target", ["gfx1201", "gfx1250"])
+def test_a_ticket_whose_atomic_operation_has_not_the_scope_of_the_device_orders_nothing(target):
+    right = hip_listing(TICKET, target)
+    wrong = re.sub(r"(\tglobal_atomic_add_u32 .*?) scope:SCOPE_DEV", r"\1", right)
+    assert wrong != right
+    for text, kinds in ((right, set()), (wrong, {"race"})):
+        report = mmacalc.launch(assembled(text, target)["k"], 4, 64, np.zeros(512, np.float32), np.zeros(1, np.uint32))
+        assert {one.kind for one in report.findings} == kinds, report.findings

@@ -21,7 +21,7 @@ from bisect import bisect_right
 import numpy as np
 
 from ...base.records import TupleRecord
-from ..device.grid_races import CLOCK, DEVICE, WORKGROUP, clock_of
+from ..device.grid_races import CLOCK, DEVICE, WORKGROUP, agent_of, clock_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -333,6 +333,10 @@ class GlobalOrder:
     def apart(self, agents: Array, others: Array) -> Array:
         """How far a scope must reach for two agents."""
         return np.where(agents // self.each == others // self.each, WORKGROUP, DEVICE)
+
+    def within(self, reach: int, code: int, other: int) -> bool:
+        """Whether an access of a reach is strong as far as the agent of another one."""
+        return bool(reach >= self.apart(np.array(agent_of(code)), np.array(agent_of(other))))
 
     def unordered(self, codes: Array, returns: Array, agents: Array, kind: str) -> Array:
         """Which accesses do not happen before what some waves do now."""

@@ -198,7 +198,8 @@ class GlobalRaces:
         order: GlobalOrder, grade: Grade, how: tuple[str, bool], mine: tuple[Array, Array, int],
         before: tuple[Array, Array, Array],
     ) -> None:  # fmt: skip
-        """Strong reads learn what was released where they read; what integer atomic operations change is a flag.
+        """Reads that are strong as far as the writer is learn what was released where they read; what integer atomic
+        operations change is a flag.
 
         how: the type of an atomic operation, and whether the access is `_uncounted`.
         """
@@ -213,7 +214,8 @@ class GlobalRaces:
             found = flags.get(place)
             if found is None and last:
                 found = order.flag_at(place, last, writer)
-            if found is not None and found.code != code and (grade.kind == "read" or grade.returns):
+            reads = grade.kind == "read" or grade.returns
+            if found is not None and found.code != code and reads and order.within(grade.reach, code, found.code):
                 order.learn(row, found, label, uncounted)
             if changes:
                 changed = order.changed(place, found, code, label)
