@@ -128,3 +128,25 @@ def test_a_wgmma_that_no_fence_comes_before_is_named(fence: str, accumulates: in
     found = mmacalc.launch(kernel("sm_90a", "mov.b32 %r3, 0;" + body), 1, 128).findings
     assert {one.kind for one in found} == ({"fence"} if not fence else set())
     assert fence or found[0].line == 13
+
+
+@pytest.mark.parametrize("form", ["bar.red", "barrier.cta.red", "bar.cta.red"])
+@pytest.mark.parametrize(("reduction", "defined", "decided"), [
+    ("popc", "", False), ("and", "", False), ("or", "", False), ("popc", "1", False), ("and", "1", False),
+    ("or", "1", True), ("and", "0", True), ("or", "0", False),
+])  # fmt: skip
+def test_a_reduction_of_predicates_that_nothing_has_written_is_followed(
+    form: str, reduction: str, defined: str, decided: bool
+) -> None:
+    """Some warps have a predicate: where that does not decide the result, what depends on it is named."""
+    target = "%r4" if reduction == "popc" else "%p2"
+    some = f"mov.u32 %r2, %tid.x; setp.lt.u32 %p1, %r2, 64; @%p1 setp.eq.u32 %p3, 1, {defined};" if defined else ""
+    after = "setp.ne.u32 %p2, %r4, 3;" if reduction == "popc" else ""
+    body = f"""{some}
+ {form}.{reduction}.{"u32" if reduction == "popc" else "pred"} {target}, 0, %p3;
+ {after}
+ @%p2 bra end;
+end: ret;"""
+    text = body.replace("%p", "%q")  # of a kernel whose predicates are four
+    found = mmacalc.launch(kernel("sm_90a", ".reg .pred %q<4>; " + text), 1, 128).findings
+    assert {one.kind for one in found} == (set() if decided else {"uninitialised"}), found

@@ -138,6 +138,7 @@ class Machine:
     team_of: Array
     special: Mapping[str, Array]
     votes: Array
+    vague: Array
     carry: Array
     shared_size: int
     order: Order
@@ -170,6 +171,7 @@ class Machine:
         self.origin: dict[int, Step] = {}
         self.special = launch.special_registers(first, ctas)
         self.votes = np.zeros(self.count, bool)
+        self.vague = np.zeros(self.count, bool)  # which of the votes are undefined
         self.carry = np.zeros(self.count, bool)
         # --- shared memory, of all CTAs one after the other ---
         self.shared_size = launch.shared_size

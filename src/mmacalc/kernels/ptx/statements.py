@@ -239,18 +239,27 @@ def _barrier_reduction(compiler: Compiler, statement: Statement, step: Step, wor
     kind = words[0]
     type_ = words[1]
     target, barrier, *more = statement.operands
+    known = set(compiler.accessed[0])
     predicate = compiler.source(more[-1], "pred")
+    reads = compiler.accessed[0] - known
+    register = compiler.frame.register(target.name) if isinstance(target, Register) else None
     count = compiler.source(more[0], "u32") if len(more) > 1 else None
     sink = compiler.sink(target, type_)
     number = compiler.source(barrier, "u32")
 
     def before(machine: Machine, threads: Threads) -> None:
         machine.votes[threads.use] = predicate(machine, threads)
+        machine.vague[threads.use] = False
+        for index in reads & machine.undefined.keys():
+            machine.vague[threads.use] |= machine.undefined[index][threads.use]
 
     def meeting(machine: Machine, threads: Threads, everyone: Array) -> None:
-        votes = machine.votes[everyone]
+        votes, vague = machine.votes[everyone], machine.vague[everyone]
         found = {"popc": np.uint32(votes.sum()), "and": votes.all(), "or": votes.any()}[kind]
         sink(machine, threads, np.broadcast_to(found, (len(threads),)))
+        decided = not vague.any() or (kind != "popc" and (votes[~vague] == (kind == "or")).any())
+        if register is not None and not decided:
+            machine.launch.mark_undefined(machine, step, register, threads)
 
     step.meeting = meeting
     step.control = _barrier_control(number, count, True, before)
