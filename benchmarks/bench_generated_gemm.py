@@ -101,13 +101,14 @@ def generated(cell: Cell) -> Row:
 def triton_row(cell: Cell) -> Row:
     """The measured row of Triton's kernel."""
     found = planned(cell, "x".join(map(str, cell.tile)))
-    made = of_triton(cell, found.wave)
+    warps = min(8, max(4, cell.tile[0] * cell.tile[1] // 64**2))  # 64x64 of D each, but not more than generated ones
+    made = of_triton(cell, found.wave, num_warps=warps)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "triton.hsaco"
         path.write_bytes(made.asm["hsaco"])
         kernel = mmacalc.load(path)[made.metadata.name]
         shared = max(0, made.metadata.shared - kernel.descriptor.group_segment_size)
-        return measured(kernel, cell, found, 4 * found.wave, shared)
+        return measured(kernel, cell, found, warps * found.wave, shared)
 
 
 def profiled(kernel: Any, cell: Cell, found: Plan, k: int, threads: int, shared: int) -> Any:

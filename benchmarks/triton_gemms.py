@@ -318,6 +318,7 @@ def summary(rows: list[tuple[Cell, Row, Row | None]]) -> str:
 def differences(first: Any, second: Any, steps: int, tiles: int) -> tuple[float, float, float]:
     """Of two profiles of which the second has `steps` more stages: cycles of bank conflicts and of all accesses for a
     stage of a tile, and the part of the time in which the matrix units are busy."""
+    assert first.model.workgroups == second.model.workgroups, "the model followed fewer workgroups of the longer K"
     lost, cycles = (
         (getattr(second.counts, what) - getattr(first.counts, what)) / steps / tiles
         for what in ("conflicts", "shared_cycles")

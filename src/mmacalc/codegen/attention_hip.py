@@ -9,7 +9,8 @@ from __future__ import annotations
 from .attention import AttentionPlan
 from .fragments import fragment, linear_sum, runs
 from .gemm import VECTOR, pieces
-from .gemm_hip import FLAGS, HELPERS, TURNED, compiler_note, place_function
+from .gemm_hip import FLAGS, HELPERS, compiler_note, place_function
+from .gemm_hip_stages import TURNED
 from .hip import ARGUMENTS, FIELDS, HEADER, reached
 from .source import indented, memory_type
 from .staging import WORDS

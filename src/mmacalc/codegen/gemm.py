@@ -41,22 +41,28 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCALED_K", "VECTOR", "Piece", "Plan", "Turn", "best_swizzle", "cycles_lost", "held_k", "kpack_of", "pieces",
-    "plan", "transposing", "turns_of", "writes",
+    "plan", "small_tile", "transposing", "turns_of", "writes",
 ]  # fmt: skip
 
 VECTOR = 16  # bytes of a lane's access
 SCALED_K = 32  # k that share a scale
-TILE = 128  # rows and columns of D that a workgroup computes, unless a tile is asked for
+TILE = (128, 128)  # rows and columns of D that a workgroup computes, unless a tile is asked for
+LARGE_TILES = {"gfx950": (256, 256), "gfx1250": (256, 128)}
+"""Where registers and LDS have room. Of 128x128 the first cache would take as long as the products: on gfx950 one of
+32x32x16 takes 32 cycles and each load of 64 lanes and 16 bytes 16, of which four SIMDs share the cache."""
 WAVES = (2, 2)  # along M and along N
 WORKGROUPS = 4  # that should fit into LDS at once, one wave each on every SIMD
+MOST_BITS = 16  # of an element for large tiles: products of more take longer
 TO_LDS = ("gfx950",)  # buffer_load_dwordx4 ... lds
 VECTOR_BITS = 4  # of an address, within 16 bytes
 LINE = 128  # bytes of memory that the first cache moves at once
-DEPTH_BYTES = 64  # of a row in LDS, at least; twice as many on gfx950, whose products take half the time
+DEPTH_BYTES = 64  # of a row in LDS, at least; where products take half the time, a line of memory
 MOST_WAVES = 8
-REGISTERS = {"gfx9": 512}  # of a wave, those for accumulation included
-FEWEST_REGISTERS = 256
-OTHER_REGISTERS, TURNING_REGISTERS = 16, 12  # for addresses; and for those of a matrix that registers transpose
+REGISTERS = 256  # of a wave, those for accumulation included: of gfx9's 512, so that two waves share a SIMD
+OTHER_REGISTERS = 16  # for addresses
+TURNING_REGISTERS = {8: 20}  # for a matrix that registers transpose, by the bits of its elements: of bytes four k
+FEWER_TURNING_REGISTERS = 12
+ROWS_OF_K_REGISTERS = 20  # for a matrix that loads transpose: where its lanes read
 
 
 class Piece(TupleRecord):
@@ -232,14 +238,14 @@ def plan(
     if swapped:
         fields = _exchanged(fields)
     kpack = kpack_of(inst, size, fields)
-    bits = max(form.bits for form in formats)
     least = inst.k * kpack
-    row_bytes = DEPTH_BYTES * (2 if inst.architecture.targets[0] == "gfx950" else 1)
-    default = (TILE, TILE, least * max(1, row_bytes * 8 // (least * bits)))
-    m, n, k = extents(default if tile is None else tile, 3, "tile is MxNxK, such as 128x128x32")
-    wanted = m, n, k
     orders = (order_a == "row", order_b == "col")
-    waves = _waves(inst, size, fields, wanted, 2 if scales else 1, kpack, orders)
+    needed = _Registers(inst, size, fields, 2 if scales else 1, kpack, orders)
+    if tile is None:
+        tile = _default_tile(needed, max(form.bits for form in formats))
+    m, n, k = extents(tile, 3, "tile is MxNxK, such as 128x128x32")
+    wanted = m, n, k
+    waves = _waves(needed, wanted)
     unit = waves[0] * inst.m, waves[1] * inst.n, least
     if any(value % each or value < each for value, each in zip(wanted, unit)):
         raise Error(
@@ -260,37 +266,82 @@ def plan(
     return checked_scales(found, scales)
 
 
-def _waves(
-    inst: Instruction,
-    wave: int,
-    fields: Mapping[str, int],
-    tile: tuple[int, int, int],
-    sums: int,
-    kpack: int,
-    along_k: tuple[bool, bool],
-) -> tuple[int, int]:
+class _Registers(TupleRecord):
+    """What the registers of a wave depend on beside the tile.
+
+    sums: for each element of D; along_k: whether A and B have k contiguous in memory.
+    """
+
+    instruction: Instruction
+    wave: int
+    fields: Mapping[str, int]
+    sums: int
+    kpack: int
+    along_k: tuple[bool, bool]
+
+    @property
+    def turning(self) -> int:
+        """The registers for matrices that registers transpose."""
+        operands = (self.instruction.operand(name, self.wave, **self.fields) for name in "AB")
+        return sum(
+            TURNING_REGISTERS.get(operand.format.bits, FEWER_TURNING_REGISTERS)
+            for along, operand in zip(self.along_k, operands)
+            if not along and not transposing(operand, self.kpack)
+        )
+
+    def suffice(self, tile: tuple[int, int, int], waves: tuple[int, int]) -> bool:
+        """Whether a workgroup of these waves has a tile's sums, parts of A and B, and the next stage in registers."""
+        inst, (m, n, k), (waves_m, waves_n) = self.instruction, tile, waves
+        a, b = (inst.operand(name, self.wave, **self.fields) for name in "AB")
+        tiles_m, tiles_n = max(1, m // (waves_m * inst.m)), max(1, n // (waves_n * inst.n))
+        held = tiles_m * tiles_n * inst.operand("D", self.wave).registers * self.sums
+        parts = (tiles_m * a.registers + tiles_n * b.registers) * self.kpack
+        stage = (m * a.format.bits + n * b.format.bits) * k // (32 * waves_m * waves_n * self.wave)
+        scales = 2 * (tiles_m + tiles_n) * (k // (inst.k * self.kpack)) * inst.scaled  # of this stage and the next
+        others = self.turning + OTHER_REGISTERS
+        if inst.architecture.targets[0] in TO_LDS and not self.turning:  # parts of two steps instead of the next stage
+            stage, others = parts, others + ROWS_OF_K_REGISTERS * self.along_k.count(False)
+        return held <= REGISTERS // 2 and held + parts + stage + scales + others <= REGISTERS
+
+
+def _default_tile(needed: _Registers, bits: int) -> tuple[int, int, int]:
+    """The target's tile, or a smaller one where registers or LDS have no room for it.
+
+    Args:
+        bits: of the wider elements.
+    """
+    inst = needed.instruction
+    target, least = inst.architecture.targets[0], inst.k * needed.kpack
+    stages = 2 if target in TO_LDS else 1
+    if target in LARGE_TILES and bits <= MOST_BITS and not (needed.turning or inst.scaled):
+        tile = *LARGE_TILES[target], _depth(least, bits, LINE)
+        fits = stages * sum(tile[:2]) * tile[2] * bits // 8 <= inst.architecture.lds_bytes
+        if fits and needed.suffice(tile, _waves(needed, tile)):
+            return tile
+    return *TILE, _depth(least, bits, LINE if target in TO_LDS else DEPTH_BYTES)
+
+
+def _depth(least: int, bits: int, row_bytes: int) -> int:
+    """The k of a tile whose rows have `row_bytes`, at least those of one access."""
+    return least * max(1, row_bytes * 8 // (least * bits))
+
+
+def small_tile(inst: Instruction, wave: int) -> tuple[int, int, int]:
+    """The tile for compilers that spill registers of a larger one."""
+    bits = max(inst.format(name).bits for name in "AB")
+    row_bytes = LINE if inst.architecture.targets[0] in TO_LDS else DEPTH_BYTES
+    return *TILE, _depth(inst.k * kpack_of(inst, wave), bits, row_bytes)
+
+
+def _waves(needed: _Registers, tile: tuple[int, int, int]) -> tuple[int, int]:
     """The waves of a workgroup: two by two, or twice as many where their registers would not do.
 
     On RDNA3, where both halves of a wave hold all of A and B, twice as many from the start.
-
-    Args:
-        sums: for each element of D. along_k: whether A and B have k contiguous in memory.
     """
-    m, n, k = tile
+    inst, (m, n, _) = needed.instruction, tile
     target = inst.architecture.targets[0]
     waves_m, waves_n = (4, 2) if target.startswith("gfx11") and m % (4 * inst.m) == 0 else WAVES
-    have = next((count for name, count in REGISTERS.items() if target.startswith(name)), FEWEST_REGISTERS)
-    a, b = (inst.operand(name, wave, **fields) for name in "AB")
-    turning = TURNING_REGISTERS * sum(
-        not along and not transposing(operand, kpack) for along, operand in zip(along_k, (a, b))
-    )
-    while waves_m * waves_n < MOST_WAVES:
-        tiles_m, tiles_n = max(1, m // (waves_m * inst.m)), max(1, n // (waves_n * inst.n))
-        held = tiles_m * tiles_n * inst.operand("D", wave).registers * sums
-        parts = (tiles_m * a.registers + tiles_n * b.registers) * kpack
-        stage = (m * a.format.bits + n * b.format.bits) * k // (32 * waves_m * waves_n * wave)
-        if held <= have // 2 and held + parts + stage + turning <= have - OTHER_REGISTERS:
-            break
+    while waves_m * waves_n < MOST_WAVES and not needed.suffice(tile, (waves_m, waves_n)):
         waves_m, waves_n = (2 * waves_m, waves_n) if m // waves_m >= n // waves_n else (waves_m, 2 * waves_n)
     return waves_m, waves_n
 

@@ -8,13 +8,13 @@ rows begin at multiples of 16 bytes, one for all others, which moves element by 
 from __future__ import annotations
 
 from .epilogue import finishing, output_format, parameters, sums_format
-from .fragments import fragment, runs, total
-from .gemm import SCALED_K, VECTOR, pieces
+from .fragments import fragment, runs
+from .gemm import SCALED_K, VECTOR
+from .gemm_hip_stages import LOADS, argument, loop, stage_functions, stages
 from .gemm_scales import (
     Sums,
     declarations,
     declared,
-    end_of_stage,
     function,
     passed,
     stride_declared,
@@ -30,9 +30,8 @@ from .gemm_slices import (
     tile_places,
     tile_plan,
 )
-from .hip import ARGUMENTS, FIELDS, HEADER, reached, signs
+from .hip import HEADER, reached
 from .source import indented, memory_type
-from .staging import WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,10 +40,10 @@ if TYPE_CHECKING:
     from ..compiler.dialects import Intrinsic
     from ..model import Instruction
     from .fragments import Fragment
-    from .gemm import Piece, Plan, Turn
+    from .gemm import Plan
     from .staging import Side
 
-__all__ = ["FLAGS", "HELPERS", "TURNED", "compiler_note", "place_function", "source"]
+__all__ = ["FLAGS", "HELPERS", "compiler_note", "place_function", "source"]
 
 GROUP = 8  # rows of tiles of which blocks take all columns before they go on
 DIES = {"gfx942": 8, "gfx950": 8}  # with a cache of their own, to which blocks go in turn (MI300X, MI355X)
@@ -117,7 +116,7 @@ def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     accumulated = f" typedef {sums} accumulated;" if found.epilogue.words else ""
     yield f"typedef {_output(found)} output;{accumulated}"
     arguments = dict(zip(builtin.arg_names, builtin.arg_types))
-    values = {"a_value": arguments[_argument(found, "A")], "b_value": arguments[_argument(found, "B")]}
+    values = {"a_value": arguments[argument(found, "A")], "b_value": arguments[argument(found, "B")]}
     for name, kind in (*values.items(), ("result", builtin.return_type)):
         scalar, _, count = kind.partition(" x")
         yield f"typedef {scalar} {name}" + (f" __attribute__((ext_vector_type({count})));" if count else ";")
@@ -163,41 +162,13 @@ def _flags(found: Plan) -> int:
     return next(flags for name, flags in FLAGS if found.instruction.architecture.targets[0].startswith(name))
 
 
-def _argument(found: Plan, side: str) -> str:
-    """The builtin's argument that takes A or B."""
-    return found.operand(side).name.lower()
-
-
-DIRECT = """\
-// Starts to load 16 bytes of each lane to LDS, those of lane 0 to `to`, the others' behind it. Inline assembly, since
-// around its builtin clang waits before every read of LDS.
-static __device__ void load_to_lds(const unsigned char *from, int bytes, const unsigned char *to, int at) {
-    const unsigned long address = (unsigned long)from;
-    const u32x4 matrix = {(unsigned int)address, (unsigned int)(address >> 32) & 0xffff, (unsigned int)bytes, FLAGS};
-    const unsigned int place = __builtin_bit_cast(unsigned int, (__attribute__((address_space(3))) const void *)to);
-    asm volatile("s_mov_b32 m0, %0\\n"
-                 "s_nop 0\\n"  // a wait state, for M0
-                 "buffer_load_dwordx4 %1, %2, 0 offen lds" : : "s"(place), "v"(at), "s"(matrix) : "m0", "memory");
-}
-
-// Waits for all that this wave loads from memory.
-static __device__ void wait_for_loads() { asm volatile("s_waitcnt vmcnt(0)" ::: "memory"); }
-"""
-
-
 def _helpers(found: Plan) -> Iterator[str]:
     yield HELPERS
-    if found.direct:
-        yield DIRECT
     yield from _block_order(found)
     yield from group_function(found)
     for side in (found.a, found.b):
         yield from place_function(side)
-    for bits in sorted({found.a.bits, found.b.bits}):
-        yield from _fetch(bits, {turn.width if turn else VECTOR for side, turn in _sides(found) if side.bits == bits})
-    for size in sorted({side.bits // 8 for side, turn in _sides(found) if turn and side.bits < 32}):
-        yield from TURNED[size]
-        yield ""
+    yield from stage_functions(found)
     yield from function(found)
     yield from finishing(found.instruction, found.epilogue)
 
@@ -210,10 +181,6 @@ def _sums(found: Plan) -> Sums:
         d, axes, ("first_m", "first_n"), ("wave_m", "wave_n"), (found.block_m, found.block_n),
         (found.tile("A"), found.tile("B")), (found.tiles_m, found.tiles_n), ("TILES_M", "TILES_N"), "[i][j]",
     )  # fmt: skip
-
-
-def _sides(found: Plan) -> tuple[tuple[Side, Turn | None], ...]:
-    return (found.a, found.a_turn), (found.b, found.b_turn)
 
 
 def _block_order(found: Plan) -> Iterator[str]:
@@ -253,51 +220,6 @@ def place_function(side: Side) -> Iterator[str]:
     yield ""
 
 
-LOADS = {1: ("unsigned char", "b8"), 2: ("unsigned short", "b16"), 4: ("unsigned int", "b32"), 8: ("u32x2", "b64")}
-
-
-def _fetch(bits: int, widths: set[int]) -> Iterator[str]:
-    """The functions that load a number of bytes at once."""
-    size = max(1, bits // 8)
-    kind, load = LOADS[size]
-    for width in sorted(widths):
-        whole = WORDS[width]
-        yield f"// {width} bytes of a matrix; of one that is not aligned one by one, and `left` of them are inside."
-        yield "template <bool aligned>"
-        yield f"static __device__ {whole} fetch{bits}_{width}(__amdgpu_buffer_rsrc_t matrix, int at, int left) {{"
-        yield f"    if (aligned) return __builtin_amdgcn_raw_buffer_load_b{8 * width}(matrix, at, 0, 0);"
-        yield f"    union {{ {whole} all; {kind} each[{width // size}]; }} found;"
-        yield "#pragma unroll"
-        yield f"    for (int e = 0; e < {width // size}; ++e) {{"
-        place = f"e * {size} < left ? at + e * {size} : OUTSIDE" if size > 1 else "e < left ? at + e : OUTSIDE"
-        yield f"        found.each[e] = __builtin_amdgcn_raw_buffer_load_{load}(matrix, {place}, 0, 0);"
-        yield "    }"
-        yield "    return found.all;"
-        yield "}"
-        yield ""
-
-
-# A word of LDS from the words of neighbouring k: element `e` of each. v_perm_b32 takes bytes 0 to 3 from its second
-# argument, 4 to 7 from its first.
-TURNED = {
-    2: (
-        "// Element e of the words of two k, which become neighbours.",
-        "static __device__ unsigned int turned2(unsigned int k0, unsigned int k1, int e) {",
-        "    return __builtin_amdgcn_perm(k1, k0, e % 2 ? 0x07060302 : 0x05040100);",
-        "}",
-    ),
-    1: (
-        "// Element e of the words of four k, which become neighbours.",
-        "static __device__ unsigned int turned1(unsigned int k0, unsigned int k1, unsigned int k2, unsigned int k3,",
-        "                                             int e) {",
-        "    const unsigned int pair = e % 4 < 2 ? 0x05010400 : 0x07030602;  // bytes e and e + 1 of two words",
-        "    const unsigned int low = __builtin_amdgcn_perm(k1, k0, pair), high = __builtin_amdgcn_perm(k3, k2, pair);",
-        "    return __builtin_amdgcn_perm(high, low, e % 2 ? 0x07060302 : 0x05040100);",
-        "}",
-    ),
-}
-
-
 def _parameters(found: Plan) -> str:
     scales = "const unsigned char *__restrict__ SA, const unsigned char *__restrict__ SB,\n    "
     d = "output *D" if found.epilogue.beta else "output *__restrict__ D"  # C may be D
@@ -313,15 +235,9 @@ def _tile(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield "template <bool aligned>"
     yield f"static __device__ void tile({_parameters(found)}{stride_declared(found)}{tile_places(found)}) {{"
     yield from indented(_prologue(found))
-    for side, turn in _sides(found):
-        yield from indented(_places(found, side, turn))
-    if found.instruction.scaled:
-        yield from indented(_scales(found))
-    yield from indented(_fetching(found))
-    yield from indented(_storing(found))
-    yield from indented(_multiplying(found, builtin))
+    yield from indented(stages(found, builtin))
     yield from indented(declarations(found, _sums(found)))
-    yield from indented(_loop(found))
+    yield from indented(loop(found))
     yield from indented(_epilogue(found))
     yield "}"
     yield ""
@@ -349,332 +265,6 @@ def _prologue(found: Plan) -> Iterator[str]:
     yield f"// D{' transposed' * found.swapped}: {d.operand.pattern}"
     yield from d.variables("d")
     yield ""
-
-
-def _scaled(name: str, bits: int) -> str:
-    """A number of elements in bytes, as C text."""
-    return f"{name} * {bits // 8}" if bits > 8 else name if bits == 8 else f"{name} / {8 // bits}"
-
-
-def _places(found: Plan, side: Side, turn: Turn | None) -> Iterator[str]:
-    """Where this thread's part of a stage lies in memory."""
-    letter, name = side.name.lower(), side.name
-    row, extent = ("first_m", "rows") if name == "A" else ("first_n", "columns")
-    yield f"// {name}: what this thread loads for each stage, from the first byte of the stage on."
-    yield f"const int {letter}_stride = {_scaled(f'ld{letter}', side.bits)};  // bytes from row to row of memory"
-    first = f"(long){row} * {letter}_stride" if side.along_k else _scaled(row, side.bits)
-    yield f"const unsigned char *{letter}_from = (const unsigned char *){name} + {first};"
-    if side.along_k:
-        yield f"int {letter}_bytes = ({extent} - 1) * {letter}_stride + {_scaled('K', side.bits)};"
-        yield f"int {letter}_at[{name}_LOADS], {letter}_column[{name}_LOADS];"
-    else:
-        yield f"int {letter}_at[{name}_LOADS];"
-    if turn:
-        yield from _turned_places(side, turn)
-        return
-    yield f"for (int n = 0; n < {name}_LOADS; ++n) {{"
-    yield f"    const int byte = {letter}_place((n * THREADS + thread) * {VECTOR});"
-    if side.along_k:
-        yield f"    {letter}_column[n] = byte % {name}_ROW;"
-        yield f"    {letter}_at[n] = byte / {name}_ROW * {letter}_stride + {letter}_column[n];"
-    else:
-        yield f"    {letter}_at[n] = byte / {name}_ROW * {letter}_stride + byte % {name}_ROW;"
-    yield "}"
-    yield ""
-
-
-def _turned_places(side: Side, turn: Turn) -> Iterator[str]:
-    """A thread takes a piece of some neighbouring k, which it transposes."""
-    letter, size = side.name.lower(), side.bits // 8
-    pairs, count = side.depth // turn.rows, turn.width // size
-    yield f"// A piece is {count} rows of the tile, beginning at first, and {turn.rows} k, beginning at depth."
-    yield f"int {letter}_first[{turn.count}], {letter}_depth[{turn.count}];"
-    yield f"for (int n = 0; n < {turn.count}; ++n) {{"
-    yield "    const int at = n * THREADS + thread;"
-    lanes = turn.lanes
-    part = f"at / {lanes * pairs} * {lanes} + at % {lanes}" if lanes > 1 else f"at / {pairs}"
-    k = f"at / {lanes} % {pairs}" if lanes > 1 else f"at % {pairs}"
-    yield f"    {letter}_first[n] = ({part}) * {count};"
-    yield f"    {letter}_depth[n] = {k}" + (f" * {turn.rows};" if turn.rows > 1 else ";")
-    yield f"    for (int m = 0; m < {turn.rows}; ++m)"
-    row = f"({letter}_depth[n] + m) * {letter}_stride"
-    yield f"        {letter}_at[n * {turn.rows} + m] = {row} + {letter}_first[n] * {size};"
-    yield "}"
-    yield ""
-
-
-def _scales(found: Plan) -> Iterator[str]:
-    """Scales go from memory to the registers that the instruction takes, a stage ahead."""
-    steps = found.steps
-    yield f"// Scales: one for each {SCALED_K} k of a row of A (column of B), loaded a stage ahead like the stage."
-    yield f"const int blocks = K / {SCALED_K};  // of a row"
-    for side in (found.a, found.b):
-        letter, name = side.name.lower(), side.name
-        first, extent = ("first_m", "rows") if name == "A" else ("first_n", "columns")
-        tiles = "TILES_M" if name == "A" else "TILES_N"
-        part = fragment(found.scale(name))
-        yield f"// S{name}: {part.operand.pattern}"
-        yield from part.variables(f"s{letter}")
-        yield f"const __amdgpu_buffer_rsrc_t {letter}_scales = buffer("
-        yield f"    S{name} + (long){first} * blocks, {extent} * blocks);"
-        yield f"unsigned int {letter}_scale[{steps}][{tiles}], {letter}_scale_next[{steps}][{tiles}];"
-    yield "const auto fetch_scales = [&](int first) __attribute__((always_inline)) {"
-    yield f"    for (int step = 0; step < {steps}; ++step) {{"
-    for side in (found.a, found.b):
-        yield from (f"        {line}" for line in _scale_loads(found, side))
-    yield "    }"
-    yield "};"
-    yield "const auto keep_scales = [&]() __attribute__((always_inline)) {"
-    yield f"    for (int step = 0; step < {steps}; ++step) {{"
-    for side in (found.a, found.b):
-        letter, tiles = side.name.lower(), "TILES_M" if side.name == "A" else "TILES_N"
-        yield f"        for (int tile = 0; tile < {tiles}; ++tile)"
-        yield f"            {letter}_scale[step][tile] = {letter}_scale_next[step][tile];"
-    yield "    }"
-    yield "};"
-    yield ""
-
-
-def _scale_loads(found: Plan, side: Side) -> Iterator[str]:
-    letter, name = side.name.lower(), side.name
-    wave, tiles = ("wave_m", "TILES_M") if name == "A" else ("wave_n", "TILES_N")
-    part = fragment(found.scale(name))
-    outer, inner = ("row", "column") if part.operand.name == "SA" else ("column", "row")
-    block = total([(getattr(digit, inner) // SCALED_K, f"s{letter}_{digit.name}") for digit in part.digits])
-    each = found.instruction.k // SCALED_K
-    load = LOADS[len(part.items)][1]
-    yield f"const int {letter}_block = first + {each} * step" + (f" + {block};" if block != "0" else ";")
-    yield f"for (int tile = 0; tile < {tiles}; ++tile) {{"
-    row = total([(1, wave), (found.tile(name), "tile"), (1, part.first(outer, f"s{letter}"))])
-    yield f"    const int at = ({row}) * blocks + {letter}_block;"
-    yield f"    {letter}_scale_next[step][tile] = __builtin_amdgcn_raw_buffer_load_{load}("
-    yield f"        {letter}_scales, {letter}_block < blocks ? at : OUTSIDE, 0, 0);"
-    yield "}"
-
-
-def _fetching(found: Plan) -> Iterator[str]:
-    sides = _sides(found)
-    for side, turn in sides:
-        yield f"{WORDS[turn.width if turn else VECTOR]} {side.name.lower()}_next[{side.name}_LOADS];"
-    where = "; if aligned, to a buffer in LDS" if found.direct else ""
-    yield f"// Starts to load the stage of `k`, zeros beyond the matrices{where}."
-    number = ", int to" * found.direct
-    yield f"const auto fetch_stage = [&](int k{number}) __attribute__((always_inline)) {{"
-    yield "    const int left = K - k;"
-    along = [side for side, _ in sides if side.along_k]
-    if along:
-        yield "    if (aligned && left < BLOCK_K) {  // the last stage, or none: some of its k are outside"
-        for side in along:
-            letter = side.name.lower()
-            yield f"        for (int n = 0; n < {side.name}_LOADS; ++n)"
-            yield f"            if ({letter}_column[n] >= {_scaled('left', side.bits)}) {letter}_at[n] = OUTSIDE;"
-            yield f"        if (left <= 0) {letter}_bytes = 0;"
-        yield "    }"
-        ends = ", ".join(f"{side.name.lower()}_bytes = 0" for side in along)
-        yield f"    if (!aligned && left <= 0) {ends};  // a buffer of one row would have a negative size"
-    if len(along) < 2:
-        yield "    const int stage = least(left, BLOCK_K);  // k inside"
-    for side, turn in sides:
-        yield from (f"    {line}" for line in _fetch_side(found, side, turn))
-    if found.instruction.scaled:
-        yield f"    fetch_scales(k / {SCALED_K});"
-    yield "};"
-
-
-def _fetch_side(found: Plan, side: Side, turn: Turn | None) -> Iterator[str]:
-    letter, name = side.name.lower(), side.name
-    extent = "rows" if name == "A" else "columns"
-    width = turn.width if turn else VECTOR
-    size = f"{letter}_bytes"
-    if not side.along_k:
-        size = f"stage > 0 ? (stage - 1) * {letter}_stride + {_scaled(extent, side.bits)} : 0"
-    inside = f"{_scaled('left', side.bits)} - {letter}_column[n]" if side.along_k else f"{width}"
-    yield f"const __amdgpu_buffer_rsrc_t {letter}_matrix = buffer({letter}_from, {size});"
-    yield f"for (int n = 0; n < {name}_LOADS; ++n)"
-    if found.direct:
-        yield "    if (aligned)"
-        yield f"        load_to_lds({letter}_from, {size},"
-        yield f"                    {letter}_tile[to] + (n * THREADS + wave * WAVE) * {VECTOR}, {letter}_at[n]);"
-        yield "    else"
-    more = "    " * found.direct
-    yield f"{more}    {letter}_next[n] = fetch{side.bits}_{width}<aligned>({letter}_matrix, {letter}_at[n], {inside});"
-    if side.along_k:
-        step = _scaled("BLOCK_K", side.bits)
-        yield f"{letter}_from += {step};"
-        yield f"{letter}_bytes -= {step};"
-    else:
-        yield f"{letter}_from += (long)BLOCK_K * {letter}_stride;"
-
-
-def _storing(found: Plan) -> Iterator[str]:
-    number, place = ("int buffer", "[buffer]") if found.buffers > 1 else ("", "")
-    yield "// Writes the stage that was loaded to LDS."
-    yield f"const auto store_stage = [&]({number}) __attribute__((always_inline)) {{"
-    for side, turn in _sides(found):
-        letter, name = side.name.lower(), side.name
-        if turn is None:
-            yield f"    for (int n = 0; n < {name}_LOADS; ++n)"
-            yield f"        *(u32x4 *)({letter}_tile{place} + (n * THREADS + thread) * {VECTOR}) = {letter}_next[n];"
-            continue
-        size = side.bits // 8
-        count = turn.width // size
-        to = f"{letter}_tile{place} + {letter}_place(({letter}_first[n] + e) * {name}_ROW + {letter}_depth[n] * {size})"
-        yield f"    for (int n = 0; n < {turn.count}; ++n)"
-        yield f"        for (int e = 0; e < {count}; ++e)"
-        if turn.rows > 1:
-            words = ", ".join(
-                _word(f"{letter}_next[n * {turn.rows}{f' + {m}' if m else ''}]", turn.width, f"e / {4 // size}")
-                for m in range(turn.rows)
-            )
-            yield f"            *(unsigned int *)({to}) ="
-            yield f"                turned{size}({words}, e);"
-        else:
-            word = _word(f"{letter}_next[n]", turn.width, "e")
-            word = f"(u32x2){{{letter}_next[n][2 * e], {letter}_next[n][2 * e + 1]}}" if size == 8 else word
-            yield f"            *({WORDS[size]} *)({to}) = {word};"
-    if found.instruction.scaled:
-        yield "    keep_scales();"
-    yield "};"
-
-
-def _word(value: str, width: int, at: str) -> str:
-    return f"{value}[{at}]" if width > 4 else value
-
-
-def _multiplying(found: Plan, builtin: Intrinsic) -> Iterator[str]:
-    number, place = ("int buffer", "[buffer]") if found.buffers > 1 else ("", "")
-    yield "result sum[TILES_M][TILES_N] = {};"
-    yield "// Multiplies the stage that is in LDS."
-    yield f"const auto multiply_stage = [&]({number}) __attribute__((always_inline)) {{"
-    yield f"    for (int step = 0; step < {found.steps}; ++step) {{"
-    for side in (found.a, found.b):
-        yield from (f"        {line}" for line in _reading(found, side, place))
-    if found.kpack > 1:
-        yield "        // k is relabelled: an instruction takes a part of the elements that a lane has read."
-        yield f"        for (int part = 0; part < {found.kpack}; ++part)"
-    more = "    " * (found.kpack > 1)
-    yield f"{more}        for (int i = 0; i < TILES_M; ++i)"
-    yield f"{more}            for (int j = 0; j < TILES_N; ++j)"
-    yield f"{more}                sum[i][j] = {builtin.builtin}("
-    yield f"{more}                    {_call(found, builtin)});"
-    yield "    }"
-    yield "};"
-
-
-def _call(found: Plan, builtin: Intrinsic) -> str:
-    part = "part" if found.kpack > 1 else "0"
-    values = {_argument(found, "A"): f"a[i].part[{part}]", _argument(found, "B"): f"b[j].part[{part}]"}
-    given = {**ARGUMENTS, **signs(found.instruction, found.fields), **values, "c": "sum[i][j]"}
-    given |= {"a_scale": "0", "b_scale": "0"}
-    if found.instruction.scaled:
-        given[f"{_argument(found, 'A')}_scale"] = "a_scale[step][i]"
-        given[f"{_argument(found, 'B')}_scale"] = "b_scale[step][j]"
-    texts = []
-    for name in builtin.arg_names:
-        field = FIELDS.get(name, name)
-        texts.append(given.get(name) or str(found.fields.get(field, 0)))
-    return ", ".join(texts)
-
-
-def _reading(found: Plan, side: Side, place: str) -> Iterator[str]:
-    """A lane's part of A (B) for one step, of all its tiles."""
-    inst, letter = found.instruction, side.name.lower()
-    reads = pieces(found.operand(side.name), side, found.kpack)
-    tiles, wave = ("TILES_M", "wave_m") if side.name == "A" else ("TILES_N", "wave_n")
-    words = sum(piece.width for piece in reads) // 4
-    yield f"union {{ {letter}_value part[{found.kpack}]; unsigned int word[{words}]; }} {letter}[{tiles}];"
-    yield f"for (int tile = 0; tile < {tiles}; ++tile) {{"
-    for piece in reads:
-        at = _address(found, side, piece, wave, inst.k * found.kpack)
-        kind = WORDS[piece.width]
-        target = f"*({kind} *)&{letter}[tile].word[{piece.word}]"
-        if piece.load:
-            vector = {"i16": "short", "i32": "int"}[piece.load[-3:]]
-            count = piece.load[-4]
-            yield "    {  // these lanes' elements, transposed"
-            yield f"        typedef {vector} loaded __attribute__((ext_vector_type({count})));"
-            yield "        typedef __attribute__((address_space(3))) loaded place;"
-            yield f"        *(loaded *)&{letter}[tile].word[{piece.word}] ="
-            yield f"            __builtin_amdgcn_{piece.load}((place *)({letter}_tile{place} + {at}));"
-            yield "    }"
-        else:
-            yield f"    {target} = *(const {kind} *)({letter}_tile{place} + {at});"
-    yield "}"
-
-
-def _address(found: Plan, side: Side, piece: Piece, wave: str, k: int) -> str:
-    """The place in LDS of what a lane reads, as C text."""
-    letter, name, extent = side.name.lower(), side.name, found.tile(side.name)
-    if side.rows_of_k:
-        row, step = total([(1, wave), (extent, "tile"), (1, piece.row)]), k * side.bits // 8
-        byte = total([(step, "step"), (1, piece.byte)] if piece.byte != "0" else [(step, "step")])
-    else:
-        row = total([(k, "step"), (1, piece.row)])
-        byte = f"({wave} + {extent} * tile) * {side.bits // 8} + {piece.byte}"
-    return f"{letter}_place(({row}) * {name}_ROW + {byte})"
-
-
-def _loop(found: Plan) -> Iterator[str]:
-    yield ""
-    if found.direct:
-        yield "if (aligned) {"
-        yield from (f"    {line}" for line in _direct_loop(found))
-        yield "} else {"
-        yield from (f"    {line}" for line in _staged_loop(found))
-        yield "}"
-    else:
-        yield from _staged_loop(found)
-    yield ""
-
-
-def _direct_loop(found: Plan) -> Iterator[str]:
-    """The loop of the kernel whose stages come to LDS without registers."""
-    yield "fetch_stage(0, 0);"
-    yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
-    yield "    wait_for_loads();  // of this stage"
-    if found.instruction.scaled:
-        yield "    keep_scales();"
-    yield "    synchronize();  // and all have multiplied the one before, whose buffer is free"
-    yield "    fetch_stage(k + BLOCK_K, buffer ^ 1);  // arrives while this stage is multiplied"
-    yield "    multiply_stage(buffer);"
-    yield from (f"    {line}" for line in end_of_stage(found))
-    yield "};"
-    yield from _in_turn()
-    yield "wait_for_loads();  // of the stage behind the last, or they come to LDS that is another workgroup's by then"
-
-
-def _in_turn() -> Iterator[str]:
-    yield "// Both buffers in turn, so that their addresses are constants."
-    yield "for (int k = 0; k < K; k += 2 * BLOCK_K) {"
-    yield "    next_stage(k, 0);"
-    yield "    if (k + BLOCK_K < K) next_stage(k + BLOCK_K, 1);"
-    yield "}"
-
-
-def _staged_loop(found: Plan) -> Iterator[str]:
-    """The loop of a kernel whose stages go through registers."""
-    more = ", 0" * found.direct
-    yield f"fetch_stage(0{more});"
-    if found.buffers == 1:
-        yield "for (int k = 0; k < K; k += BLOCK_K) {"
-        yield "    store_stage();"
-        yield "    synchronize();"
-        yield "    fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
-        yield "    multiply_stage();"
-        yield from (f"    {line}" for line in end_of_stage(found))
-        yield "    synchronize();  // before LDS is written again"
-        yield "}"
-    else:
-        yield "store_stage(0);"
-        yield "synchronize();"
-        yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
-        yield f"    fetch_stage(k + BLOCK_K{more});  // arrives while this stage is multiplied"
-        yield "    multiply_stage(buffer);"
-        yield from (f"    {line}" for line in end_of_stage(found))
-        yield "    store_stage(buffer ^ 1);"
-        yield "    synchronize();"
-        yield "};"
-        yield from _in_turn()
 
 
 def _epilogue(found: Plan) -> Iterator[str]:

@@ -126,7 +126,7 @@ def tile_plan(
     tile: str | Sequence[int] | None,
     stages: int | None,
 ) -> TilePlan:
-    """The tile that the generated kernel of HIP or CUDA has.
+    """The tile that the generated kernel of HIP or CUDA has; of AMD, where none is asked for, one of 128x128.
 
     Raises:
         Error: no GEMM is generated around the instruction, or it is scaled, sparse or tcgen05's.
@@ -138,7 +138,7 @@ def tile_plan(
             "out language for HIP or CUDA"
         )
     if inst.architecture.family.language == "hip":
-        found = gemm.plan(inst, wave, *orders, tile, stages)
+        found = gemm.plan(inst, wave, *orders, gemm.small_tile(inst, wave) if tile is None else tile, stages)
         block = found.block_m, found.block_n, found.block_k
         waves, repeat = (found.waves_m, found.waves_n), (found.tiles_m, found.tiles_n)
         sides = [_shared(found.operand(side.name), side, found.kpack) for side in (found.a, found.b)]

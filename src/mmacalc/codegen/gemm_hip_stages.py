@@ -1,0 +1,550 @@
+"""How a tiled GEMM kernel of AMD moves and multiplies its stages: from memory to LDS, to registers, to sums.
+
+A stage goes through registers on its way to LDS, or (gfx950) straight to it. There each wave starts its loads a few at
+a time, between the products of the stage before: one behind the other they would hold up the wave, since the first
+cache takes them slower than a wave issues them. The parts of A and B of the next step are read before the products of
+this one.
+"""
+
+from __future__ import annotations
+
+from .fragments import fragment, total
+from .gemm import SCALED_K, VECTOR, pieces
+from .gemm_scales import end_of_stage
+from .hip import ARGUMENTS, FIELDS, signs
+from .staging import WORDS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..compiler.dialects import Intrinsic
+    from .gemm import Piece, Plan, Turn
+    from .staging import Side
+
+__all__ = ["LOADS", "TURNED", "argument", "loop", "stage_functions", "stages"]
+
+LOADS = {1: ("unsigned char", "b8"), 2: ("unsigned short", "b16"), 4: ("unsigned int", "b32"), 8: ("u32x2", "b64")}
+
+DIRECT = """\
+// Starts to load 16 bytes of each lane to LDS, those of lane 0 to `to`, the others' behind it. Inline assembly, since
+// around its builtin clang waits before every read of LDS.
+static __device__ void load_to_lds(const unsigned char *from, int bytes, const unsigned char *to, int at) {
+    const unsigned long address = (unsigned long)from;
+    const u32x4 matrix = {(unsigned int)address, (unsigned int)(address >> 32) & 0xffff, (unsigned int)bytes, FLAGS};
+    const unsigned int place = __builtin_bit_cast(unsigned int, (__attribute__((address_space(3))) const void *)to);
+    asm volatile("s_mov_b32 m0, %0\\n"
+                 "s_nop 0\\n"  // a wait state, for M0
+                 "buffer_load_dwordx4 %1, %2, 0 offen lds" : : "s"(place), "v"(at), "s"(matrix) : "m0", "memory");
+}
+
+// Waits for all that this wave loads from memory.
+static __device__ void wait_for_loads() { asm volatile("s_waitcnt vmcnt(0)" ::: "memory"); }
+"""
+
+
+def argument(found: Plan, side: str) -> str:
+    """The builtin's argument that takes A or B."""
+    return found.operand(side).name.lower()
+
+
+def _sides(found: Plan) -> tuple[tuple[Side, Turn | None], ...]:
+    return (found.a, found.a_turn), (found.b, found.b_turn)
+
+
+def _fetch(bits: int, widths: set[int]) -> Iterator[str]:
+    """The functions that load a number of bytes at once."""
+    size = max(1, bits // 8)
+    kind, load = LOADS[size]
+    for width in sorted(widths):
+        whole = WORDS[width]
+        yield f"// {width} bytes of a matrix; of one that is not aligned one by one, and `left` of them are inside."
+        yield "template <bool aligned>"
+        yield f"static __device__ {whole} fetch{bits}_{width}(__amdgpu_buffer_rsrc_t matrix, int at, int left) {{"
+        yield f"    if (aligned) return __builtin_amdgcn_raw_buffer_load_b{8 * width}(matrix, at, 0, 0);"
+        yield '    asm volatile("" : "+v"(at));  // or the place of each element is kept in a register of its own'
+        yield f"    union {{ {whole} all; {kind} each[{width // size}]; }} found;"
+        yield "#pragma unroll"
+        yield f"    for (int e = 0; e < {width // size}; ++e) {{"
+        place = f"e * {size} < left ? at + e * {size} : OUTSIDE" if size > 1 else "e < left ? at + e : OUTSIDE"
+        yield f"        found.each[e] = __builtin_amdgcn_raw_buffer_load_{load}(matrix, {place}, 0, 0);"
+        yield "    }"
+        yield "    return found.all;"
+        yield "}"
+        yield ""
+
+
+# A word of LDS from the words of neighbouring k: element `e` of each. v_perm_b32 takes bytes 0 to 3 from its second
+# argument, 4 to 7 from its first.
+TURNED = {
+    2: (
+        "// Element e of the words of two k, which become neighbours.",
+        "static __device__ unsigned int turned2(unsigned int k0, unsigned int k1, int e) {",
+        "    return __builtin_amdgcn_perm(k1, k0, e % 2 ? 0x07060302 : 0x05040100);",
+        "}",
+    ),
+    1: (
+        "// Element e of the words of four k, which become neighbours.",
+        "static __device__ unsigned int turned1(unsigned int k0, unsigned int k1, unsigned int k2, unsigned int k3,",
+        "                                             int e) {",
+        "    const unsigned int pair = e % 4 < 2 ? 0x05010400 : 0x07030602;  // bytes e and e + 1 of two words",
+        "    const unsigned int low = __builtin_amdgcn_perm(k1, k0, pair), high = __builtin_amdgcn_perm(k3, k2, pair);",
+        "    return __builtin_amdgcn_perm(high, low, e % 2 ? 0x07060302 : 0x05040100);",
+        "}",
+    ),
+}
+
+
+def stage_functions(found: Plan) -> Iterator[str]:
+    """The functions that load stages, and transpose them."""
+    if found.direct:
+        yield DIRECT
+    for bits in sorted({found.a.bits, found.b.bits}):
+        yield from _fetch(bits, {turn.width if turn else VECTOR for side, turn in _sides(found) if side.bits == bits})
+    for size in sorted({side.bits // 8 for side, turn in _sides(found) if turn and side.bits < 32}):
+        yield from TURNED[size]
+        yield ""
+
+
+def stages(found: Plan, builtin: Intrinsic) -> Iterator[str]:
+    """What loads, stores and multiplies a stage, as functions within the kernel's."""
+    for side, turn in _sides(found):
+        yield from _places(found, side, turn)
+    if found.instruction.scaled:
+        yield from _scales(found)
+    yield from _fetching(found)
+    yield from _storing(found)
+    yield from _multiplying(found, builtin)
+
+
+def _scaled(name: str, bits: int) -> str:
+    """A number of elements in bytes, as C text."""
+    return f"{name} * {bits // 8}" if bits > 8 else name if bits == 8 else f"{name} / {8 // bits}"
+
+
+def _places(found: Plan, side: Side, turn: Turn | None) -> Iterator[str]:
+    """Where this thread's part of a stage lies in memory."""
+    letter, name = side.name.lower(), side.name
+    row, extent = ("first_m", "rows") if name == "A" else ("first_n", "columns")
+    yield f"// {name}: what this thread loads for each stage, from the first byte of the stage on."
+    yield f"const int {letter}_stride = {_scaled(f'ld{letter}', side.bits)};  // bytes from row to row of memory"
+    first = f"(long){row} * {letter}_stride" if side.along_k else _scaled(row, side.bits)
+    yield f"const unsigned char *{letter}_from = (const unsigned char *){name} + {first};"
+    if side.along_k:
+        yield f"int {letter}_bytes = ({extent} - 1) * {letter}_stride + {_scaled('K', side.bits)};"
+        yield f"int {letter}_at[{name}_LOADS], {letter}_column[{name}_LOADS];"
+    else:
+        yield f"int {letter}_at[{name}_LOADS];"
+    if turn:
+        yield from _turned_places(side, turn)
+        return
+    yield f"for (int n = 0; n < {name}_LOADS; ++n) {{"
+    yield f"    const int byte = {letter}_place((n * THREADS + thread) * {VECTOR});"
+    if side.along_k:
+        yield f"    {letter}_column[n] = byte % {name}_ROW;"
+        yield f"    {letter}_at[n] = byte / {name}_ROW * {letter}_stride + {letter}_column[n];"
+    else:
+        yield f"    {letter}_at[n] = byte / {name}_ROW * {letter}_stride + byte % {name}_ROW;"
+    yield "}"
+    yield ""
+
+
+def _turned_places(side: Side, turn: Turn) -> Iterator[str]:
+    """A thread takes a piece of some neighbouring k, which it transposes."""
+    letter, size = side.name.lower(), side.bits // 8
+    pairs, count = side.depth // turn.rows, turn.width // size
+    yield f"// A piece is {count} rows of the tile, beginning at first, and {turn.rows} k, beginning at depth."
+    yield f"int {letter}_first[{turn.count}], {letter}_depth[{turn.count}];"
+    yield f"for (int n = 0; n < {turn.count}; ++n) {{"
+    yield "    const int at = n * THREADS + thread;"
+    lanes = turn.lanes
+    part = f"at / {lanes * pairs} * {lanes} + at % {lanes}" if lanes > 1 else f"at / {pairs}"
+    k = f"at / {lanes} % {pairs}" if lanes > 1 else f"at % {pairs}"
+    yield f"    {letter}_first[n] = ({part}) * {count};"
+    yield f"    {letter}_depth[n] = {k}" + (f" * {turn.rows};" if turn.rows > 1 else ";")
+    yield f"    for (int m = 0; m < {turn.rows}; ++m)"
+    row = f"({letter}_depth[n] + m) * {letter}_stride"
+    yield f"        {letter}_at[n * {turn.rows} + m] = {row} + {letter}_first[n] * {size};"
+    yield "}"
+    yield ""
+
+
+def _scales(found: Plan) -> Iterator[str]:
+    """Scales go from memory to the registers that the instruction takes, a stage ahead."""
+    steps = found.steps
+    yield f"// Scales: one for each {SCALED_K} k of a row of A (column of B), loaded a stage ahead like the stage."
+    yield f"const int blocks = K / {SCALED_K};  // of a row"
+    for side in (found.a, found.b):
+        letter, name = side.name.lower(), side.name
+        first, extent = ("first_m", "rows") if name == "A" else ("first_n", "columns")
+        tiles = "TILES_M" if name == "A" else "TILES_N"
+        part = fragment(found.scale(name))
+        yield f"// S{name}: {part.operand.pattern}"
+        yield from part.variables(f"s{letter}")
+        yield f"const __amdgpu_buffer_rsrc_t {letter}_scales = buffer("
+        yield f"    S{name} + (long){first} * blocks, {extent} * blocks);"
+        yield f"unsigned int {letter}_scale[{steps}][{tiles}], {letter}_scale_next[{steps}][{tiles}];"
+    yield "const auto fetch_scales = [&](int first) __attribute__((always_inline)) {"
+    yield f"    for (int step = 0; step < {steps}; ++step) {{"
+    for side in (found.a, found.b):
+        yield from (f"        {line}" for line in _scale_loads(found, side))
+    yield "    }"
+    yield "};"
+    yield "const auto keep_scales = [&]() __attribute__((always_inline)) {"
+    yield f"    for (int step = 0; step < {steps}; ++step) {{"
+    for side in (found.a, found.b):
+        letter, tiles = side.name.lower(), "TILES_M" if side.name == "A" else "TILES_N"
+        yield f"        for (int tile = 0; tile < {tiles}; ++tile)"
+        yield f"            {letter}_scale[step][tile] = {letter}_scale_next[step][tile];"
+    yield "    }"
+    yield "};"
+    yield ""
+
+
+def _scale_loads(found: Plan, side: Side) -> Iterator[str]:
+    letter, name = side.name.lower(), side.name
+    wave, tiles = ("wave_m", "TILES_M") if name == "A" else ("wave_n", "TILES_N")
+    part = fragment(found.scale(name))
+    outer, inner = ("row", "column") if part.operand.name == "SA" else ("column", "row")
+    block = total([(getattr(digit, inner) // SCALED_K, f"s{letter}_{digit.name}") for digit in part.digits])
+    each = found.instruction.k // SCALED_K
+    load = LOADS[len(part.items)][1]
+    yield f"const int {letter}_block = first + {each} * step" + (f" + {block};" if block != "0" else ";")
+    yield f"for (int tile = 0; tile < {tiles}; ++tile) {{"
+    row = total([(1, wave), (found.tile(name), "tile"), (1, part.first(outer, f"s{letter}"))])
+    yield f"    const int at = ({row}) * blocks + {letter}_block;"
+    yield f"    {letter}_scale_next[step][tile] = __builtin_amdgcn_raw_buffer_load_{load}("
+    yield f"        {letter}_scales, {letter}_block < blocks ? at : OUTSIDE, 0, 0);"
+    yield "}"
+
+
+def _fetching(found: Plan) -> Iterator[str]:
+    for side, turn in _sides(found):
+        yield f"{WORDS[turn.width if turn else VECTOR]} {side.name.lower()}_next[{side.name}_LOADS];"
+    if found.direct:
+        yield from _fetching_parts(found)
+        return
+    yield "// Starts to load the stage of `k`, zeros beyond the matrices."
+    yield "const auto fetch_stage = [&](int k) __attribute__((always_inline)) {"
+    for lines in (_begun(found), _fetched(found), _ended(found)):
+        yield from (f"    {line}" for line in lines)
+    yield "};"
+
+
+def _fetching_parts(found: Plan) -> Iterator[str]:
+    """The functions for stages that come to LDS a few loads at a time."""
+    yield "int a_size, b_size;  // bytes of the matrices from the stage on"
+    yield "// Begins to load the stage of `k`, zeros beyond the matrices."
+    yield "const auto begin_stage = [&](int k) __attribute__((always_inline)) {"
+    yield from (f"    {line}" for line in _begun(found))
+    for side, _ in _sides(found):
+        yield f"    {side.name.lower()}_size = {_size(side)};"
+    yield "};"
+    yield "// Starts to load a part of it to a buffer in LDS."
+    yield "const auto load_part = [&](int part, int to) __attribute__((always_inline)) {"
+    for side, start, first in ((found.a, "if (part < A_LOADS)", "part"), (found.b, "else", "(part - A_LOADS)")):
+        letter = side.name.lower()
+        yield f"    {start}"
+        yield f"        load_to_lds({letter}_from, {letter}_size,"
+        yield f"                    {letter}_tile[to] + ({first} * THREADS + wave * WAVE) * {VECTOR},"
+        yield f"                    {letter}_at[{first.strip('()')}]);"
+    yield "};"
+    yield "// Goes on to the next stage."
+    yield "const auto end_stage = [&]() __attribute__((always_inline)) {"
+    yield from (f"    {line}" for line in _ended(found))
+    yield "};"
+    yield "// All of it: if aligned to LDS, else to registers."
+    yield "const auto fetch_stage = [&](int k, int to) __attribute__((always_inline)) {"
+    yield "    begin_stage(k);"
+    yield "    const int left = K - k;"
+    yield "    if (aligned)"
+    yield "        for (int part = 0; part < A_LOADS + B_LOADS; ++part) load_part(part, to);"
+    yield "    else {"
+    yield from (f"        {line}" for line in _fetched(found))
+    yield "    }"
+    yield "    end_stage();"
+    yield "};"
+
+
+def _begun(found: Plan) -> Iterator[str]:
+    """Which k of a stage are inside, and its scales."""
+    yield "const int left = K - k;"
+    along = [side for side, _ in _sides(found) if side.along_k]
+    if along:
+        yield "if (aligned && left < BLOCK_K) {  // the last stage, or none: some of its k are outside"
+        for side in along:
+            letter = side.name.lower()
+            yield f"    for (int n = 0; n < {side.name}_LOADS; ++n)"
+            yield f"        if ({letter}_column[n] >= {_scaled('left', side.bits)}) {letter}_at[n] = OUTSIDE;"
+            yield f"    if (left <= 0) {letter}_bytes = 0;"
+        yield "}"
+        ends = ", ".join(f"{side.name.lower()}_bytes = 0" for side in along)
+        yield f"if (!aligned && left <= 0) {ends};  // a buffer of one row would have a negative size"
+    if len(along) < 2:
+        yield "const int stage = least(left, BLOCK_K);  // k inside"
+    if found.instruction.scaled:
+        yield f"fetch_scales(k / {SCALED_K});"
+
+
+def _size(side: Side) -> str:
+    """The bytes of a matrix from a stage on, as C text."""
+    letter, extent = side.name.lower(), "rows" if side.name == "A" else "columns"
+    if side.along_k:
+        return f"{letter}_bytes"
+    return f"stage > 0 ? (stage - 1) * {letter}_stride + {_scaled(extent, side.bits)} : 0"
+
+
+def _fetched(found: Plan) -> Iterator[str]:
+    """The loads of a stage to registers."""
+    for side, turn in _sides(found):
+        letter, name, width = side.name.lower(), side.name, turn.width if turn else VECTOR
+        size = f"{letter}_size" if found.direct else _size(side)
+        inside = f"{_scaled('left', side.bits)} - {letter}_column[n]" if side.along_k else f"{width}"
+        yield f"const __amdgpu_buffer_rsrc_t {letter}_matrix = buffer({letter}_from, {size});"
+        each = MOST_ELEMENTS * max(8, side.bits) // (8 * width)
+        yield f"for (int n = 0; n < {name}_LOADS; ++n) {{"
+        yield f"    {letter}_next[n] = fetch{side.bits}_{width}<aligned>({letter}_matrix, {letter}_at[n], {inside});"
+        yield f"    // At most {MOST_ELEMENTS} elements on their way, each in a register."
+        yield f"    if (!aligned && n % {each} == {each - 1}) __builtin_amdgcn_sched_barrier(0);"
+        yield "}"
+
+
+def _ended(found: Plan) -> Iterator[str]:
+    """Advances to the next stage."""
+    for side, _ in _sides(found):
+        letter, step = side.name.lower(), _scaled("BLOCK_K", side.bits)
+        if side.along_k:
+            yield f"{letter}_from += {step};"
+            yield f"{letter}_bytes -= {step};"
+        else:
+            yield f"{letter}_from += (long)BLOCK_K * {letter}_stride;"
+
+
+def _storing(found: Plan) -> Iterator[str]:
+    number, place = ("int buffer", "[buffer]") if found.buffers > 1 else ("", "")
+    yield "// Writes the stage that was loaded to LDS."
+    yield f"const auto store_stage = [&]({number}) __attribute__((always_inline)) {{"
+    for side, turn in _sides(found):
+        letter, name = side.name.lower(), side.name
+        if turn is None:
+            yield f"    for (int n = 0; n < {name}_LOADS; ++n)"
+            yield f"        *(u32x4 *)({letter}_tile{place} + (n * THREADS + thread) * {VECTOR}) = {letter}_next[n];"
+            continue
+        size = side.bits // 8
+        count = turn.width // size
+        to = f"{letter}_tile{place} + {letter}_place(({letter}_first[n] + e) * {name}_ROW + {letter}_depth[n] * {size})"
+        yield f"    for (int n = 0; n < {turn.count}; ++n)"
+        yield f"        for (int e = 0; e < {count}; ++e)"
+        if turn.rows > 1:
+            words = ", ".join(
+                _word(f"{letter}_next[n * {turn.rows}{f' + {m}' if m else ''}]", turn.width, f"e / {4 // size}")
+                for m in range(turn.rows)
+            )
+            yield f"            *(unsigned int *)({to}) ="
+            yield f"                turned{size}({words}, e);"
+        else:
+            word = _word(f"{letter}_next[n]", turn.width, "e")
+            word = f"(u32x2){{{letter}_next[n][2 * e], {letter}_next[n][2 * e + 1]}}" if size == 8 else word
+            yield f"            *({WORDS[size]} *)({to}) = {word};"
+    if found.instruction.scaled:
+        yield "    keep_scales();"
+    yield "};"
+
+
+def _word(value: str, width: int, at: str) -> str:
+    return f"{value}[{at}]" if width > 4 else value
+
+
+def _multiplying(found: Plan, builtin: Intrinsic) -> Iterator[str]:
+    yield "result sum[TILES_M][TILES_N] = {};"
+    if found.direct:
+        yield from _multiplying_parts(found, builtin)
+        return
+    number, place = ("int buffer", "[buffer]") if found.buffers > 1 else ("", "")
+    yield "// Multiplies the stage that is in LDS."
+    yield f"const auto multiply_stage = [&]({number}) __attribute__((always_inline)) {{"
+    yield f"    for (int step = 0; step < {found.steps}; ++step) {{"
+    for side in (found.a, found.b):
+        yield f"        {_parts(found, side)};"
+        yield from (f"        {line}" for line in _reading(found, side, place))
+    if found.kpack > 1:
+        yield f"        {RELABELLED}"
+        yield f"        for (int part = 0; part < {found.kpack}; ++part)"
+    more = "    " * (found.kpack > 1)
+    yield f"{more}        for (int i = 0; i < TILES_M; ++i)"
+    yield f"{more}            for (int j = 0; j < TILES_N; ++j)"
+    yield f"{more}                sum[i][j] = {builtin.builtin}("
+    yield f"{more}                    {_call(found, builtin)});"
+    yield "    }"
+    yield "};"
+
+
+def _multiplying_parts(found: Plan, builtin: Intrinsic) -> Iterator[str]:
+    """The products of a stage, between which the loads of the next one are started."""
+    alone = 2 * found.buffers * (found.a.tile.bytes + found.b.tile.bytes) > found.instruction.architecture.lds_bytes
+    rows = max(1, found.steps * found.tiles_m // (2 if alone else 1))
+    when = ", in the first half, since no other workgroup has work while they are on their way" * alone
+    yield f"enum {{ STEPS = {found.steps}, LOADS = A_LOADS + B_LOADS, LOADING = {rows} }};  // LOADING: row by row"
+    yield f"// Multiplies the stage in LDS; `loads` the next one meanwhile{when}."
+    yield "const auto multiply_stage = [&](int buffer, bool loads) __attribute__((always_inline)) {"
+    for side in (found.a, found.b):
+        yield f"    {_parts(found, side, 2)};"
+    yield "    const auto read_step = [&](int step) __attribute__((always_inline)) {"
+    for side in (found.a, found.b):
+        yield from (f"        {line}" for line in _reading(found, side, "[buffer]", "[step % 2]"))
+    yield "    };"
+    yield "    read_step(0);"
+    yield "#pragma unroll"
+    yield "    for (int step = 0; step < STEPS; ++step) {"
+    yield "        if (step + 1 < STEPS) read_step(step + 1);"
+    yield "#pragma unroll"
+    yield "        for (int i = 0; i < TILES_M; ++i) {"
+    yield "            const int row = step * TILES_M + i;"
+    yield "            if (loads && row < LOADING)"
+    yield "                for (int part = LOADS * row / LOADING; part < LOADS * (row + 1) / LOADING; ++part)"
+    yield "                    load_part(part, buffer ^ 1);"
+    if found.kpack > 1:
+        yield f"            {RELABELLED}"
+        yield f"            for (int part = 0; part < {found.kpack}; ++part)"
+    more = "    " * (found.kpack > 1)
+    yield f"{more}            for (int j = 0; j < TILES_N; ++j)"
+    yield f"{more}                sum[i][j] = {builtin.builtin}("
+    yield f"{more}                    {_call(found, builtin, '[step % 2]')});"
+    yield "        }"
+    yield "        __builtin_amdgcn_sched_barrier(0);  // nothing moves from step to step"
+    yield "    }"
+    yield "};"
+
+
+ELEMENTS = "element by element: registers have no room for these and parts of A and B"
+MOST_ELEMENTS = 64  # of a thread on their way, where they are loaded one by one
+RELABELLED = "// k is relabelled: an instruction takes a part of the elements that a lane has read."
+
+
+def _parts(found: Plan, side: Side, steps: int = 1) -> str:
+    """The declaration of a lane's parts of A (B)."""
+    letter, tiles = side.name.lower(), "TILES_M" if side.name == "A" else "TILES_N"
+    words = sum(piece.width for piece in pieces(found.operand(side.name), side, found.kpack)) // 4
+    count = f"[{steps}]" if steps > 1 else ""
+    return f"union {{ {letter}_value part[{found.kpack}]; unsigned int word[{words}]; }} {letter}{count}[{tiles}]"
+
+
+def _call(found: Plan, builtin: Intrinsic, held: str = "") -> str:
+    part = "part" if found.kpack > 1 else "0"
+    values = {argument(found, "A"): f"a{held}[i].part[{part}]", argument(found, "B"): f"b{held}[j].part[{part}]"}
+    given = {**ARGUMENTS, **signs(found.instruction, found.fields), **values, "c": "sum[i][j]"}
+    given |= {"a_scale": "0", "b_scale": "0"}
+    if found.instruction.scaled:
+        given[f"{argument(found, 'A')}_scale"] = "a_scale[step][i]"
+        given[f"{argument(found, 'B')}_scale"] = "b_scale[step][j]"
+    texts = []
+    for name in builtin.arg_names:
+        field = FIELDS.get(name, name)
+        texts.append(given.get(name) or str(found.fields.get(field, 0)))
+    return ", ".join(texts)
+
+
+def _reading(found: Plan, side: Side, place: str, held: str = "") -> Iterator[str]:
+    """A lane's part of A (B) for one step, of all its tiles."""
+    inst, letter = found.instruction, side.name.lower()
+    reads = pieces(found.operand(side.name), side, found.kpack)
+    tiles, wave = ("TILES_M", "wave_m") if side.name == "A" else ("TILES_N", "wave_n")
+    yield f"for (int tile = 0; tile < {tiles}; ++tile) {{"
+    for piece in reads:
+        at = _address(found, side, piece, wave, inst.k * found.kpack)
+        kind = WORDS[piece.width]
+        target = f"&{letter}{held}[tile].word[{piece.word}]"
+        if piece.load:
+            vector = {"i16": "short", "i32": "int"}[piece.load[-3:]]
+            count = piece.load[-4]
+            yield "    {  // these lanes' elements, transposed"
+            yield f"        typedef {vector} loaded __attribute__((ext_vector_type({count})));"
+            yield "        typedef __attribute__((address_space(3))) loaded place;"
+            yield f"        *(loaded *){target} ="
+            yield f"            __builtin_amdgcn_{piece.load}((place *)({letter}_tile{place} + {at}));"
+            yield "    }"
+        else:
+            yield f"    *({kind} *){target} = *(const {kind} *)({letter}_tile{place} + {at});"
+    yield "}"
+
+
+def _address(found: Plan, side: Side, piece: Piece, wave: str, k: int) -> str:
+    """The place in LDS of what a lane reads, as C text."""
+    letter, name, extent = side.name.lower(), side.name, found.tile(side.name)
+    if side.rows_of_k:
+        row, step = total([(1, wave), (extent, "tile"), (1, piece.row)]), k * side.bits // 8
+        byte = total([(step, "step"), (1, piece.byte)] if piece.byte != "0" else [(step, "step")])
+    else:
+        row = total([(k, "step"), (1, piece.row)])
+        byte = f"({wave} + {extent} * tile) * {side.bits // 8} + {piece.byte}"
+    return f"{letter}_place(({row}) * {name}_ROW + {byte})"
+
+
+def loop(found: Plan) -> Iterator[str]:
+    """The loop over the stages."""
+    yield ""
+    if found.direct:
+        yield "if (aligned) {"
+        yield from (f"    {line}" for line in _direct_loop(found))
+        yield "} else {"
+        yield from (f"    {line}" for line in _staged_loop(found))
+        yield "}"
+    else:
+        yield from _staged_loop(found)
+    yield ""
+
+
+def _direct_loop(found: Plan) -> Iterator[str]:
+    """The loop of the kernel whose stages come to LDS without registers."""
+    yield "fetch_stage(0, 0);"
+    yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
+    yield "    wait_for_loads();  // of this stage"
+    if found.instruction.scaled:
+        yield "    keep_scales();"
+    yield "    synchronize();  // and all have multiplied the one before, whose buffer is free"
+    yield "    begin_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
+    yield "    multiply_stage(buffer, true);"
+    yield "    end_stage();"
+    yield from (f"    {line}" for line in end_of_stage(found))
+    yield "};"
+    yield from _in_turn()
+    yield "wait_for_loads();  // of the stage behind the last, or they come to LDS that is another workgroup's by then"
+
+
+def _in_turn() -> Iterator[str]:
+    yield "// Both buffers in turn, so that their addresses are constants."
+    yield "for (int k = 0; k < K; k += 2 * BLOCK_K) {"
+    yield "    next_stage(k, 0);"
+    yield "    if (k + BLOCK_K < K) next_stage(k + BLOCK_K, 1);"
+    yield "}"
+
+
+def _staged_loop(found: Plan) -> Iterator[str]:
+    """The loop of a kernel whose stages go through registers."""
+    more = ", 0" * found.direct
+    if found.buffers == 1:
+        yield "if (aligned) fetch_stage(0);"
+        yield "for (int k = 0; k < K; k += BLOCK_K) {"
+        yield f"    if (!aligned) fetch_stage(k);  // {ELEMENTS}"
+        yield "    store_stage();"
+        yield "    synchronize();"
+        yield "    if (aligned) fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
+        yield "    multiply_stage();"
+        yield from (f"    {line}" for line in end_of_stage(found))
+        yield "    synchronize();  // before LDS is written again"
+        yield "}"
+    else:
+        yield f"fetch_stage(0{more});"
+        yield "store_stage(0);"
+        yield "synchronize();"
+        yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
+        if not found.direct:
+            yield "    if (aligned) fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
+        yield f"    multiply_stage(buffer{', false' * found.direct});"
+        yield from (f"    {line}" for line in end_of_stage(found))
+        condition = "" if found.direct else "if (!aligned) "
+        yield f"    {condition}fetch_stage(k + BLOCK_K{more});  // {ELEMENTS}"
+        yield "    store_stage(buffer ^ 1);"
+        yield "    synchronize();"
+        yield "};"
+        yield from _in_turn()
