@@ -237,3 +237,15 @@ def test_compiler_explorer_finds_the_lines_in_what_its_tools_print(folder):
             assert [int(place[1]) for place in places] == [3, 4, 6]
         assert reply.status < 2
         assert reply.out
+
+
+def test_what_is_not_checked_is_a_list_where_it_is_longer_than_a_line(tmp_path):
+    short = "v_mfma_f32_4x4x4_16b_f16 v[0:3], v[4:5], v[6:7], v[0:3]"
+    assert answer(["lint", "-a", "gfx942", short]).out.endswith("; not checked: bytes of LDS that waves share\n")
+    lines = ("s_mov_b32 m0, 0", "buffer_load_dword v1, s[0:3], 0 offen lds", "v_pk_fma_f16 v2, v3, v4, v5",
+             "v_pk_mul_f16 v6, v2, v2")  # fmt: skip
+    (tmp_path / "long.s").write_text("\n".join(lines))
+    first, *clauses = answer(["lint", "-a", "gfx942", str(tmp_path / "long.s")]).out.splitlines()
+    assert first.endswith("; not checked:")
+    assert sum(one.startswith("  - ") for one in clauses) == 3
+    assert all(one.startswith(("  - ", "    ")) and len(one) <= 80 for one in clauses)
