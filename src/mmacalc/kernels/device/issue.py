@@ -24,7 +24,7 @@ LEFT_OUT = (
     "fetch, register banks, clock and power, the start and the end of workgroups, other kernels"
 )
 """What the model does not have."""
-MOST_INSTRUCTIONS = 60_000
+MOST_INSTRUCTIONS = 100_000
 """Wave instructions that are followed at most."""
 NOTABLE = 1.03
 """From how many times faster on something is said to bound a kernel."""
