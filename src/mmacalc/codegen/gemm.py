@@ -52,7 +52,7 @@ LARGE_TILES = {"gfx950": (256, 256), "gfx1250": (256, 128)}
 32x32x16 takes 32 cycles and each load of 64 lanes and 16 bytes 16, of which four SIMDs share the cache."""
 WAVES = (2, 2)  # along M and along N
 WORKGROUPS = 4  # that should fit into LDS at once, one wave each on every SIMD
-MOST_BITS = 16  # of an element for large tiles: products of more take longer
+LARGE_TILE_BITS = (8, 16)  # of an element: products of more take longer, and clang 22 spills those of 4
 TO_LDS = ("gfx950",)  # buffer_load_dwordx4 ... lds
 VECTOR_BITS = 4  # of an address, within 16 bytes
 LINE = 128  # bytes of memory that the first cache moves at once
@@ -313,7 +313,7 @@ def _default_tile(needed: _Registers, bits: int) -> tuple[int, int, int]:
     inst = needed.instruction
     target, least = inst.architecture.targets[0], inst.k * needed.kpack
     stages = 2 if target in TO_LDS else 1
-    if target in LARGE_TILES and bits <= MOST_BITS and not (needed.turning or inst.scaled):
+    if target in LARGE_TILES and bits in LARGE_TILE_BITS and not (needed.turning or inst.scaled):
         tile = *LARGE_TILES[target], _depth(least, bits, LINE)
         fits = stages * sum(tile[:2]) * tile[2] * bits // 8 <= inst.architecture.lds_bytes
         if fits and needed.suffice(tile, _waves(needed, tile)):
