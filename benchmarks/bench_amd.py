@@ -111,26 +111,34 @@ def line(name, report, seconds, goal):
 
 
 def first_use():
-    """The processor time of a process that launches a kernel once, over that of the launch when all is warm.
-
-    The bytecode of mmacalc is kept: it is compiled when the first of these processes imports it, as in an installed
-    package when it is installed.
-    """
+    """What the first launch of a process costs more."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.hsaco"
         source = Path(folder) / "kernel.hip"
         source.write_text(HEAD + GEMM)
         options = ["-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-w", "--no-gpu-bundle-output", "-O2"]
         subprocess.run(["clang-22", *options, "--offload-arch=gfx942", "-o", path, source], check=True)
-        script = (
-            "import time, numpy as np; start = time.process_time(); import mmacalc\n"
-            f"k = mmacalc.load({str(path)!r})['k']; x, y = np.ones(1 << 16, np.float16), np.zeros(4096, np.float32)\n"
-            "run = lambda: mmacalc.launch(k, 1, 256, x, y); run(); first = time.process_time() - start\n"
-            "start = time.process_time(); run(); print(first - (time.process_time() - start))"
+        return first_launch(
+            f"k = mmacalc.load({str(path)!r})['k']; x, y = np.ones(1 << 16, np.float16), np.zeros(4096, np.float32)",
+            "mmacalc.launch(k, 1, 256, x, y)",
         )
-        known = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        found = [subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, env=known)
-                 for _ in range(5)]  # fmt: skip
+
+
+def first_launch(load, launch):
+    """The processor time of a process that loads a kernel and launches it once, over that of the launch when all is
+    warm. load, launch: a statement and an expression of Python.
+
+    The bytecode of mmacalc is kept: it is compiled when the first of these processes imports it, as in an installed
+    package when it is installed.
+    """
+    script = (
+        f"import time, numpy as np; start = time.process_time(); import mmacalc\n{load}\n"
+        f"run = lambda: {launch}; run(); first = time.process_time() - start\n"
+        "start = time.process_time(); run(); print(first - (time.process_time() - start))"
+    )
+    known = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    found = [subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, env=known)
+             for _ in range(5)]  # fmt: skip
     return min(float(one.stdout) for one in found)
 
 

@@ -24,7 +24,9 @@ __all__ = ["Task", "address", "build", "function", "library"]
 
 VERSION = 7
 HERE = Path(__file__).parent
-SOURCES = tuple([HERE / f"{name}.c" for name in ("core", "rdna", "lanes", "shared", "memory", "products", "steps")])
+SOURCES = tuple(
+    [HERE / f"{name}.c" for name in ("core", "rdna", "lanes", "shared", "memory", "products", "steps", "threads")]
+)
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 # No contraction into fused multiply-adds: it would change results. Traps are not used, and floor() is faster without.
 FLAGS = ("-O3", "-std=c11", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-fvisibility=hidden")

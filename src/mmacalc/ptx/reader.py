@@ -28,6 +28,7 @@ import struct
 
 from ..base.checks import literal, real
 from ..base.errors import Error
+from ..base.records import Cache
 from .module import (
     Address,
     Function,
@@ -72,18 +73,27 @@ _TOKEN = re.compile(
 )
 
 
+_known = Cache(8)
+"""The modules of the texts that were read last: a Triton kernel is loaded for each of its launches."""
+
+
 def read(text: str) -> Module:
-    """Read a module of PTX.
+    """Read a module of PTX; remembered for when the same text is read again.
 
     Raises:
         Error: the text is not PTX; says the line and what was expected.
     """
     if len(text) > LONGEST:
         raise Error(f"the PTX has {len(text)} characters; up to {LONGEST} are read")
-    try:
-        return _Reader(text).module()
-    except RecursionError:
-        raise Error("the PTX nests braces or parentheses too deeply to be read") from None
+
+    def made() -> Module:
+        try:
+            return _Reader(text).module()
+        except RecursionError:
+            raise Error("the PTX nests braces or parentheses too deeply to be read") from None
+
+    module: Module = _known.get(text, made)
+    return module
 
 
 def _tokens(text: str) -> list[tuple[str, str, int, int]]:

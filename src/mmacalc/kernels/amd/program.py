@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import threading
-from contextlib import contextmanager
 
 from ...asm.decoded import RegisterOperand
 from ...asm.decoder import decode, text
@@ -15,6 +13,7 @@ from ...hazards.lint import missing_states
 from ...hazards.memory_waits import TooManyPaths, missing_result_waits
 from ...hazards.pending import decoded_blocks
 from ...hazards.scalar_results import has_scalar_hazards, missing_scalar_waits
+from ..device.launch import collector_paused
 from ..device.shared import Labels
 from .arithmetic import arithmetic, dot, dual, lower_lanes, mixed, packed_arithmetic
 from .control import ENDS_BLOCK, NOTHING, control_step, counts_waited
@@ -354,19 +353,6 @@ def program_of(kernel: Kernel, target: MachineTarget) -> Program:
     code = tuple([(section.address, section.data) for section in kernel.sections if section.executable])
     program: Program = _known.get((kernel.target, kernel.wavefront_size, code), read)
     return program
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """What is made here stays: Python's collector, which would look through all of it again and again for cycles, waits
-    until it is made (a fifth of the first launch of a kernel of 2,000 instructions)."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _decoded(kernel: Kernel, gaps: dict[int, str]) -> Iterator[DecodedInstruction]:

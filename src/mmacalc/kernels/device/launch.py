@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
+from contextlib import contextmanager
 from itertools import product
 from operator import index
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     Size = int | tuple[int, ...]
 
-__all__ = ["MAX_THREADS", "AddressedValue", "Dim3", "Progress", "buffer_bytes", "dim3", "value_bytes", "workgroups"]
+__all__ = ["MAX_THREADS", "AddressedValue", "Dim3", "Progress", "buffer_bytes", "collector_paused", "dim3", "value_bytes", "workgroups"]
 
 MAX_THREADS = 1024
 """Threads of a workgroup (HIP, maxThreadsPerBlock; CUDA C++ programming guide, "Compute capabilities")."""
@@ -165,3 +167,16 @@ class Progress:
         """Erase the line."""
         if self.shown:
             LINE.erase()
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """What is made here stays: Python's collector, which would look through all of it again and again for cycles, waits
+    until it is made (a fifth of the first launch of a kernel of 2,000 instructions)."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

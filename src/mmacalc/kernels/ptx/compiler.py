@@ -12,7 +12,9 @@ from math import gcd
 import numpy as np
 
 from ...base.errors import Error, abbreviated, plural
+from ...base.records import Cache
 from ...ptx.module import Address, Negated, Number, Pair, Register, Statement, Symbol, Variable, bits_of, is_braced
+from ..device.launch import collector_paused
 from . import arithmetic, grammar
 from .constants import wrong_constant
 from .operation import DTYPES
@@ -668,17 +670,27 @@ def _shown(operand: object) -> str:
     return str(operand)
 
 
+_known = Cache(8)
+"""The programs of the kernels that were launched last, by their module and name; each keeps its module."""
+
+
 def compile_kernel(module: Module, name: str) -> Program:
-    """Compile a kernel.
+    """Compile a kernel; remembered for the next launch.
 
     Raises:
         Error: a statement is not covered; names the first ones with their lines.
     """
-    compiler = Compiler(module, module.functions[name])
-    program = compiler.compiled()
-    if compiler.problems:
-        shown = [f"line {statement.line}: {statement.text}: {why}" for statement, why in compiler.problems]
-        raise Error(f"{name} cannot be run: {abbreviated(dict.fromkeys(shown), 4)}")
+
+    def compiled() -> Program:
+        with collector_paused():
+            compiler = Compiler(module, module.functions[name])
+            program = compiler.compiled()
+        if compiler.problems:
+            shown = [f"line {statement.line}: {statement.text}: {why}" for statement, why in compiler.problems]
+            raise Error(f"{name} cannot be run: {abbreviated(dict.fromkeys(shown), 4)}")
+        return program
+
+    program: Program = _known.get((id(module), name), compiled)
     return program
 
 

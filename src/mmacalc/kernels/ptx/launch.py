@@ -142,6 +142,7 @@ class Launch:
         self.findings: dict[tuple[Any, ...], PtxFinding] = {}
         self.remarks: dict[tuple[int, str], int] = {}  # by line and message: how often
         self.executed = 0
+        self.counts = [0] * len(self.program.steps)  # by step, the threads that have executed it
         self.traffic = AccessCounter(_architecture(self.program.target))
         self.observers = self.traffic.observers = observers
         self.limit = limit
@@ -302,8 +303,8 @@ class Launch:
         without a known effect (Triton 3.9, CUTLASS's tutorials)."""
         found = {}
         for load, readers in self.program.early_reads().items():
-            lines = [step.line for step in readers if step.executed]
-            if lines and load.executed:
+            lines = [step.line for step in readers if self.counts[step.index]]
+            if lines and self.counts[load.index]:
                 found[load] = lines
         if not found:
             return

@@ -14,6 +14,7 @@ from ...base.errors import Error, plural
 from .barriers import WARP, CtaBarriers
 from .order import ENDED, Order, Shadow
 from .proxies import ProxyFences
+from .shared_core import SharedCore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -188,6 +189,7 @@ class Machine:
         self.readers: Array = np.zeros(places // self.granule, np.int16)
         self.reading: dict[int, Step] = {}
         self.reading_at: dict[int, list[tuple[int, Array]]] = {}
+        self.core = SharedCore(self)
         self.spins: dict[int, int] = {}
         self.pending_arrivals: list[tuple[Step, int, int]] = []
         self.local: Array = np.zeros((self.count, program.local_size), np.uint8)
@@ -322,7 +324,7 @@ class Machine:
         parts = self.groups.pop(at)
         number = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
         number, patience, stop = self.launch.part(self, at, number)
-        steps, spent = self.program.steps, 0
+        steps, counts, spent = self.program.steps, self.launch.counts, 0
         threads = Threads(self, number)
         while at != stop:
             step = steps[at]
@@ -334,7 +336,7 @@ class Machine:
             if not len(active):
                 at += 1
                 continue
-            step.executed += len(active)
+            counts[at] += len(active)
             self.executed += len(active)
             if step.watched:
                 self._watch(step, active)
@@ -526,7 +528,8 @@ class Machine:
 
     def check_destination(self, step: Step, threads: Threads | Repeated, places: Array, size: int) -> None:
         """Whether others are done with the bytes that a copy will overwrite: ordered before its issue."""
-        self._before_write(step, threads, places, size, self.shadow.conflict)
+        if not self.core.may_write(threads, places, size):
+            self._before_write(step, threads, places, size, self.shadow.conflict)
 
     def _before_write(
         self, step: Step, threads: Threads | Repeated, places: Array, size: int,
@@ -572,8 +575,13 @@ class Machine:
 
     def check_async_reads(self, step: Step, threads: Array, granules: list[Array]) -> None:
         """The async proxy reads granules on behalf of each of some threads."""
-        if not self._reads_fine(np.concatenate(granules), np.repeat(threads, [len(one) for one in granules])):
-            for thread, mine in zip(threads.tolist(), granules):
+        left = [(thread, mine) for thread, mine in zip(threads.tolist(), granules)
+                if not self.core.may_read(thread, mine)]  # fmt: skip
+        if not left:
+            return
+        number = np.repeat([thread for thread, _ in left], [len(mine) for _, mine in left])
+        if not self._reads_fine(np.concatenate([mine for _, mine in left]), number):
+            for thread, mine in left:
                 self.check_async_read(step, thread, mine)
 
     def _reads_fine(self, granules: Array, threads: Array) -> bool:
@@ -597,7 +605,7 @@ class Machine:
     def check_async_read(self, step: Step, thread: int, granules: Array) -> None:
         """The async proxy reads granules on behalf of a thread."""
         number = np.array([thread])
-        if self._reads_fine(granules, np.repeat(number, len(granules))):
+        if self.core.may_read(thread, granules) or self._reads_fine(granules, np.repeat(number, len(granules))):
             return
         flying = self.flight[granules]
         if flying.any():
@@ -644,16 +652,25 @@ class Machine:
             alike: Array = kept.all(axis=2).reshape(-1)
             return alike
 
-        self.check_write(step, threads, places, size, same)
-        self.put_shared(step, threads, places, data)
+        lost = self.core.write(threads, places, data, step.index)
+        if lost is None:
+            self.check_write(step, threads, places, size, same)
+            self.put_shared(step, threads, places, data)
+            return
+        self._replaced(step, threads, places, size)
+        if lost:
+            self.check_lanes(step, threads, places, data, self.shared, self.byte_of)
 
-    def put_shared(self, step: Step, threads: Threads | Repeated, places: Array, data: Array) -> None:
-        """Write bytes of shared memory that may be written."""
-        size = data.shape[1]
+    def _replaced(self, step: Step, threads: Threads | Repeated, places: Array, size: int) -> None:
+        """What bytes that are written were before: mbarriers, or those of a tensor copy with a swizzle."""
         if self.asynchronous.barriers:
             self.asynchronous.overwritten(step, threads, places, size)
         if self.descriptors.swizzles is not None:
             self.descriptors.written(self.granules(places, size))
+
+    def put_shared(self, step: Step, threads: Threads | Repeated, places: Array, data: Array) -> None:
+        """Write bytes of shared memory that may be written."""
+        self._replaced(step, threads, places, data.shape[1])
         scattered(self.shared, places, data)
         self.check_lanes(step, threads, places, data, self.shared, self.byte_of)
         scattered(self.written.view(np.uint8), places, np.ones_like(data))

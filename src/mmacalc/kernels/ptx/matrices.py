@@ -15,6 +15,7 @@ from ...emulator.execution import execution_of
 from ...emulator.registers import gather, scatter
 from ...ptx.module import Register, bits_of, is_braced
 from .accesses import SHARED_BASE, by_space, read_memory, space_of_access, write_memory
+from .machine import gathered
 from .signatures import Kind, kind_of
 
 TYPE_CHECKING = False
@@ -179,6 +180,7 @@ def _load_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
     sinks = [compiler.sink(name, "b32") for name in names]
     compiler.sizes.add(ROW)
     each = len(register) // lines
+    halves = _halves(register, lane, lsb, len(names)) if bits == 16 else None
 
     def run(machine: Machine, threads: Threads) -> None:
         warps = threads.whole_warps(step)
@@ -186,10 +188,14 @@ def _load_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
         places = machine.shared_places(step, rows, address(machine, rows), ROW)
         machine.launch.traffic.shared(step, rows, places, ROW, "ldmatrix")
         data = machine.read_shared(step, rows, places, ROW)
-        written = machine.written[places[:, None] + np.arange(ROW)]
-        file = np.zeros((len(warps), len(names), 32), np.uint32)
-        cells: Any = (slice(None), register, lane)
-        np.bitwise_or.at(file, cells, _fields(data, bits, each).reshape(len(warps), -1) << lsb.astype(np.uint32))
+        written = gathered(machine.written.view(np.uint8), places, ROW)
+        if halves is not None:
+            elements = np.ascontiguousarray(data).view(np.uint16).reshape(len(warps), -1)
+            file = elements.take(halves, axis=1).view(np.uint32).reshape(len(warps), len(names), 32)
+        else:
+            file = np.zeros((len(warps), len(names), 32), np.uint32)
+            cells: Any = (slice(None), register, lane)
+            np.bitwise_or.at(file, cells, _fields(data, bits, each).reshape(len(warps), -1) << lsb.astype(np.uint32))
         _put_file(machine, threads, sinks, file, False)
         if not written.all() and not machine.flight[machine.granules(places, ROW)].any():
             machine.launch.undefined_bytes(machine, step, rows, places, ROW)
@@ -197,10 +203,16 @@ def _load_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
     step.run = run
 
 
+def _halves(register: Array, lane: Array, lsb: Array, registers: int) -> Array:
+    """Of elements of 16 bits, which fill all registers: which of them is in each half of a lane's register, the
+    registers one after the other."""
+    found = np.empty(2 * 32 * registers, np.intp)
+    found[(register * 32 + lane) * 2 + lsb // 16] = np.arange(len(register))
+    return found
+
+
 def _fields(data: Array, bits: int, count: int) -> Array:
-    """The first `count` elements of some bits in rows of bytes: (row, element)."""
-    if bits == 16:
-        return np.ascontiguousarray(data).view(np.uint16).astype(np.uint32)
+    """The first `count` elements of fewer than 16 bits in rows of bytes: (row, element)."""
     first = bits * np.arange(count)
     wide = np.concatenate([data, np.zeros((len(data), 1), np.uint8)], 1).astype(np.uint32)
     pairs = wide[:, first // 8] | wide[:, first // 8 + 1] << np.uint32(8)

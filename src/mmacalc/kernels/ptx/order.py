@@ -170,9 +170,9 @@ class Shadow:
 
     def quiet(self) -> bool:
         """Whether no access at all can collide with what is known of."""
-        return not self.log and self.settled() and not self._unmet()
+        return not self.log and self.settled() and not self.unmet()
 
-    def _unmet(self) -> bool:
+    def unmet(self) -> bool:
         """Forget raw reads since which all teams have met; whether some are left."""
         if self.raw:
             low = int(self.order.meetings.min())
@@ -182,14 +182,14 @@ class Shadow:
     def read_raw(self, first: Array, width: int, team: Array, thread: Array, step: int) -> None:
         """Note reads of `width` places from each of `first` on, while all writes are settled."""
         if len(self.raw) > self.limit:
-            self._unmet()
+            self.unmet()
             self.limit = 512 + 2 * len(self.raw)
         meetings = self.order.meetings
         meeting = int(meetings.max(where=meetings < ENDED, initial=0))
         self.raw.append(_Raw(first, width, team, thread, self.order.clock[team, thread], step, meeting))
 
     def _logged_raw(self, at: Array, team: Array, thread: Array) -> tuple[int, int, bool] | None:
-        if not self._unmet():
+        if not self.unmet():
             return None
         mine = np.full(len(self.writer), -1, np.int32)
         mine[at] = np.arange(len(at), dtype=np.int32)

@@ -317,8 +317,9 @@ class PtxProfiler(Observer):
         )
         for first, last in spans:
             start, end = steps[first], steps[last]
-            threads = self.jumps.entries(start.index, end.index, start.executed)
-            entered[first, last] = threads * self.warps.get(start.index, 0) / max(1, start.executed)
+            executed = launch.counts[start.index]
+            threads = self.jumps.entries(start.index, end.index, executed)
+            entered[first, last] = threads * self.warps.get(start.index, 0) / max(1, executed)
         groups, warps = prod(launch.grid), -(-launch.block_size // WARP)
         return Profile(
             program.name, program.target, True, "", groups, warps * groups, WARP,

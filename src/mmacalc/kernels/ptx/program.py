@@ -53,7 +53,6 @@ class Step:
     __slots__ = (
         "control",
         "critical",
-        "executed",
         "guard",
         "index",
         "meeting",
@@ -69,7 +68,6 @@ class Step:
     )
     index: int
     statement: Statement
-    executed: int
     polls: bool
 
     def __init__(self, index: int, statement: Statement) -> None:
@@ -86,7 +84,6 @@ class Step:
         self.sources: tuple[Any, ...] = ()
         self.sinks: tuple[Any, ...] = ()
         self.polls = False
-        self.executed = 0
 
     @property
     def line(self) -> int:

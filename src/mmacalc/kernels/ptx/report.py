@@ -70,12 +70,12 @@ class PtxReport(CompiledReport):
         self.opcodes = {}
         self.approximations = {}
         self._remarks: dict[tuple[int, str], int] = dict(launch.remarks)
-        for step in program.steps:
-            if step.executed and step.line:
+        for step, executed in zip(program.steps, launch.counts):
+            if executed and step.line:
                 name = step.statement.opcode
-                self.opcodes[name] = self.opcodes.get(name, 0) + step.executed
+                self.opcodes[name] = self.opcodes.get(name, 0) + executed
                 if step.operation is not None and step.operation.approximate:
-                    self.approximations[name] = self.approximations.get(name, 0) + step.executed
+                    self.approximations[name] = self.approximations.get(name, 0) + executed
 
     @property
     def notes(self) -> tuple[str, ...]:
