@@ -129,7 +129,7 @@ class TensorMemory:
         """Whether the loads of columns that a thread overwrites or frees precede that, and operations that read them:
         those of one thread follow each other, but stores (9.7.16.6.2, pipelined instructions)."""
         machine = self.machine
-        if self.reading[np.ix_(np.array([cta]), quarters, columns)].any():
+        if self.reading[(cta, quarters[:, None], columns)].any():
             alone = step.statement.modifiers[0] in ("mma", "cp", "shift")
             other = next((reader for who, where, used, reader in self.readers if where == cta
                           and np.isin(used, columns).any() and not (alone and who == thread)), None)  # fmt: skip
@@ -200,7 +200,7 @@ class TensorMemory:
         number = np.array([thread])
         if not self.allocated(step, thread, cta, columns):
             return
-        index = np.ix_(np.array([cta]), quarters, columns)
+        index = (cta, quarters[:, None], columns)
         busy = self.busy[index]
         if busy.any():
             other = machine.program.steps[int(self.step[index].max())]
@@ -245,7 +245,7 @@ class TensorMemory:
                 machine.launch.remark(machine.program.steps[index], BEFORE)
 
     def note(self, step: Step, cta: int, quarters: Array, columns: Array, writer: int, clock: int) -> None:
-        index = np.ix_(np.array([cta]), quarters, columns)
+        index = (cta, quarters[:, None], columns)
         self.writer[index], self.clock[index], self.step[index] = writer, clock, step.index
 
     def finish(self) -> None:
@@ -489,7 +489,7 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
             found = values[at_warp][tuple(places)]
             if lsb.any() or len(np.unique(lsb)) > 1:
                 found = found >> lsb.astype(np.uint32) & np.uint32(0xFFFF)
-            index = np.ix_(np.array([cta]), quarters, used)
+            index = (cta, quarters[:, None], used)
             memory.busy[index] += 1
             memory.step[index] = step.index
             memory.stores.setdefault(int(number[0]) // 32, []).append(

@@ -113,7 +113,7 @@ class _Operation:
         machine.asynchronous.next += 1
         memory = machine.tensor_memory
         for cta, quarters, columns in cells:
-            index = np.ix_(np.array([cta]), quarters, columns)
+            index = (cta, quarters[:, None], columns)
             memory.busy[index] += 1
             memory.step[index] = step.index
         for source in self.sources:
@@ -130,7 +130,7 @@ class _Operation:
         memory.piped.get(self.thread, {}).pop(self.number, None)
         member = int(machine.member_of[self.thread])
         for cta, quarters, columns in self.cells:
-            memory.busy[np.ix_(np.array([cta]), quarters, columns)] -= 1
+            memory.busy[(cta, quarters[:, None], columns)] -= 1
             memory.note(self.step, cta, quarters, columns, agent if agent is not None else member, clock)
         for source in self.sources:
             memory.reading[source[1], :, source[2]] -= 1
@@ -449,8 +449,8 @@ def _product(  # noqa: C901, PLR0913, PLR0915
             touched &= ~np.resize(off, len(touched))
         for at, cta in enumerate(ctas):
             rows = np.flatnonzero(touched[at * LANES : (at + 1) * LANES])
-            memory.cells[cta][np.ix_(rows, columns)] = whole[at * LANES + rows][:, : len(columns)]
-            memory.written[cta][np.ix_(rows, columns)] = True
+            memory.cells[cta][rows[:, None], columns] = whole[at * LANES + rows][:, : len(columns)]
+            memory.written[cta][rows[:, None], columns] = True
 
     queue = memory.queues.setdefault(thread, [])
     written = [(cta, quarters, columns) for cta in ctas]
@@ -483,7 +483,7 @@ def _scaled(step: Step, codes: Array, type_: str, scale: int) -> Array:
 def _may_multiply(memory: TensorMemory, step: Step, thread: int, cta: int, quarters: Array, columns: Array) -> None:
     """As `check`, but products of one thread on one accumulator follow each other."""
     memory.check_reads(step, thread, cta, quarters, columns, "writes")
-    index = np.ix_(np.array([cta]), quarters, columns)
+    index = (cta, quarters[:, None], columns)
     own = any(product.thread == thread for product in memory.queues.get(thread, []))
     if memory.busy[index].any() and (
         own or memory.machine.program.steps[int(memory.step[index].max())].statement.modifiers[:1] == ("mma",)
@@ -498,7 +498,7 @@ def _may_read(memory: TensorMemory, step: Step, thread: int, cta: int, columns: 
     for operation in memory.piped.get(thread, {}).values():
         for other, quarters, written in operation.cells:
             if other == cta:
-                piped[np.ix_(quarters, written)] += 1
+                piped[quarters[:, None], written] += 1
     left = columns[~((memory.busy[cta] == piped).all(axis=0) & piped.any(axis=0))[columns]]
     if len(left):
         memory.check(step, thread, cta, np.arange(4), left, True)
