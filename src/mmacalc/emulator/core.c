@@ -292,9 +292,9 @@ INLINE void block_scaled(const Task *t, int64_t first, int64_t last, const int W
     }
 }
 
-#define ALIGNED(G) WIDTHS(aligned(t, first, last, 8, G), aligned(t, first, last, 32, G)); break
+#define ALIGNED(G) WIDTHS(aligned(t, first, last, W, G)); break
 
-#define EXACT(G) WIDTHS(exact(t, first, last, 8, G), exact(t, first, last, 32, G)); break
+#define EXACT(G) WIDTHS(exact(t, first, last, W, G)); break
 
 EXPORT void mmacalc_aligned_truncated(const Task *t, int64_t first, int64_t last) {
     switch (t->group) {
@@ -306,25 +306,25 @@ EXPORT void mmacalc_aligned_truncated(const Task *t, int64_t first, int64_t last
 }
 EXPORT void mmacalc_two_stage_floored(const Task *t, int64_t first, int64_t last) {
     if (t->group == 4)
-        WIDTHS(floored(t, first, last, 8, 4, 1), floored(t, first, last, 32, 4, 1));
+        WIDTHS(floored(t, first, last, W, 4, 1));
     else
-        WIDTHS(floored(t, first, last, 8, 8, 1), floored(t, first, last, 32, 8, 1));
+        WIDTHS(floored(t, first, last, W, 8, 1));
 }
 EXPORT void mmacalc_two_stage_floored_even_odd(const Task *t, int64_t first, int64_t last) {
-    WIDTHS(floored(t, first, last, 8, 16, 2), floored(t, first, last, 32, 16, 2));
+    WIDTHS(floored(t, first, last, W, 16, 2));
 }
 EXPORT void mmacalc_pairwise_f32(const Task *t, int64_t first, int64_t last) {
     if (t->group == 4)
-        WIDTHS(pairwise(t, first, last, 8, 4, 1), pairwise(t, first, last, 32, 4, 1));
+        WIDTHS(pairwise(t, first, last, W, 4, 1));
     else
-        WIDTHS(pairwise(t, first, last, 8, 2, 1), pairwise(t, first, last, 32, 2, 1));
+        WIDTHS(pairwise(t, first, last, W, 2, 1));
 }
 EXPORT void mmacalc_fma_chain(const Task *t, int64_t first, int64_t last) {
-    WIDTHS(pairwise(t, first, last, 8, 1, 0), pairwise(t, first, last, 32, 1, 0));
+    WIDTHS(pairwise(t, first, last, W, 1, 0));
 }
 EXPORT void mmacalc_exact(const Task *t, int64_t first, int64_t last) {
     if (t->narrow) {
-        WIDTHS(exact_narrow(t, first, last, 8, t->group), exact_narrow(t, first, last, 32, t->group));
+        WIDTHS(exact_narrow(t, first, last, W, t->group));
         return;
     }
     switch (t->group) {
@@ -334,7 +334,7 @@ EXPORT void mmacalc_exact(const Task *t, int64_t first, int64_t last) {
     }
 }
 EXPORT void mmacalc_block_scaled_fp4(const Task *t, int64_t first, int64_t last) {
-    WIDTHS(block_scaled(t, first, last, 8), block_scaled(t, first, last, 32));
+    WIDTHS(block_scaled(t, first, last, W));
 }
 EXPORT void mmacalc_fma_chain_f64(const Task *t, int64_t first, int64_t last) {
     const int W = 8; /* two vectors of AVX-512 */
@@ -348,4 +348,4 @@ EXPORT void mmacalc_fma_chain_f64(const Task *t, int64_t first, int64_t last) {
         LANES { c[j] = d[j]; flags[j] |= !(fabs(d[j]) <= 1.7976931348623157e308); }
     }
 }
-EXPORT int32_t mmacalc_version(void) { return 7; }
+EXPORT int32_t mmacalc_version(void) { return 8; }

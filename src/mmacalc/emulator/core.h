@@ -103,6 +103,12 @@ INLINE void finish(float *restrict c, const float *restrict d, uint8_t *restrict
         LANES sum[j] += (uint32_t)(int32_t)(f * z[j] * scale[j]);                                                       \
     }
 
-#define WIDTHS(call8, call32) do { if (t->lanes == 8) { call8; } else { call32; } } while (0)
+/* A call by W, the columns that are taken at once. */
+#define WIDTHS(call)                                                                                                    \
+    do {                                                                                                                \
+        if (t->lanes == 8) { enum { W = 8 }; call; }                                                                    \
+        else if (t->lanes == 16) { enum { W = 16 }; call; }                                                             \
+        else { enum { W = 32 }; call; }                                                                                 \
+    } while (0)
 
 #endif

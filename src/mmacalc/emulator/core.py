@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Task", "address", "build", "function", "library"]
 
-VERSION = 7
+VERSION = 8
 HERE = Path(__file__).parent
 SOURCES = tuple(
-    [HERE / f"{name}.c" for name in ("core", "rdna", "lanes", "shared", "memory", "products", "steps", "threads")]
+    [HERE / f"{name}.c" for name in ("lanes", "memory", "core", "shared", "threads", "rdna", "products", "steps")]
 )
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 # No contraction into fused multiply-adds: it would change results. Traps are not used, and floor() is faster without.
@@ -66,6 +66,7 @@ def build(folder: Path | None = None, compiler: str | None = None) -> Path:
     Raises:
         RuntimeError: there is no C compiler, or it refused the source; says what it printed.
     """
+    from concurrent.futures import ThreadPoolExecutor
     from shutil import which
     from subprocess import run
     from tempfile import TemporaryDirectory
@@ -74,12 +75,20 @@ def build(folder: Path | None = None, compiler: str | None = None) -> Path:
     command = compiler or os.environ.get("CC") or next((name for name in ("cc", "gcc", "clang") if which(name)), None)
     if command is None:
         raise RuntimeError("there is no C compiler (cc, gcc or clang); mmacalc works without its core, on NumPy")
-    with TemporaryDirectory(dir=target.parent) as scratch:
-        made = Path(scratch) / target.name
-        words = [*command.split(), *FLAGS, "-shared", "-fPIC", *map(str, SOURCES), "-o", str(made), "-lm"]
-        done = run(words, capture_output=True, text=True, check=False)
+
+    def compiled(*words: str) -> None:
+        line = [*command.split(), *words]
+        done = run(line, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise RuntimeError(f"{' '.join(words)} failed:\n{done.stderr}")
+            raise RuntimeError(f"{' '.join(line)} failed:\n{done.stderr}")
+
+    with TemporaryDirectory(dir=target.parent) as scratch, ThreadPoolExecutor(os.cpu_count()) as threads:
+        made = Path(scratch) / target.name
+        objects = {source: str(made.with_name(f"{source.stem}.o")) for source in SOURCES}
+        for done in [threads.submit(compiled, *FLAGS, "-fPIC", "-c", str(source), "-o", to)
+                     for source, to in objects.items()]:  # fmt: skip
+            done.result()
+        compiled("-shared", *objects.values(), "-o", str(made), "-lm")
         made.replace(target)
     library.cache_clear()
     return target

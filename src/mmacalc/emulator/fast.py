@@ -204,6 +204,14 @@ def _encoded(values: Array, form: Format) -> Array:
     return words if form.bits == 32 else (words >> np.uint32(16)).astype(np.uint16)
 
 
+def at_once(found: Kernel, columns: int) -> int:
+    """The columns of D that a kernel of the core takes at once: as few more than there are as it can."""
+    if found.name == "fma_chain_f64":
+        return 8
+    last = columns % 32 if columns < 64 else 0
+    return 8 if 0 < last <= 8 else 16 if 0 < last <= 16 else 32
+
+
 # --- one chain ----------------------------------------------------------------------------------------------------
 
 
@@ -220,7 +228,7 @@ def chain(
     if function is None:
         return _on_numpy(found, a, b, c, scales, threads)
     entries, rows, columns = c.shape
-    lanes = 8 if found.name == "fma_chain_f64" or (columns < 64 and columns % 32 in range(1, 17)) else 32
+    lanes = at_once(found, columns)
     padded = -(-columns // lanes) * lanes
     d = _padded(c, padded)
     d = d.copy() if d is c else d

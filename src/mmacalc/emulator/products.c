@@ -8,10 +8,11 @@
 
 typedef struct {
     const int32_t *at;         /* in elements, of the first wave, from the operand's first register; -1 of padding */
-    const int32_t *copy;       /* the same of the other copies, one after the other */
+    const int32_t *words;      /* registers of a lane that hold elements of which there are other copies */
+    const int32_t *copy;       /* and those with a copy, in the same order */
     const float *values;       /* by code; NULL of float32 */
     const int16_t *exponents;  /* by code; NULL if the kernel reads none */
-    int64_t count, copies;     /* of elements, and of further copies */
+    int64_t count, copies;     /* of elements, and of such pairs of registers */
     int32_t bits, cut;         /* of an element; of tf32 the bits that count */
 } Matrix;
 
@@ -60,13 +61,11 @@ INLINE void taken(const Matrix *m, const void *file, float *restrict values, int
 }
 
 /* Whether all copies of the elements are the same. */
-INLINE int alike(const Matrix *m, const void *file) {
-    for (int64_t copy = 0; copy < m->copies; copy++)
-        for (int64_t i = 0; i < m->count; i++)
-            if (m->at[i] >= 0 && code_at(file, m->at[i], m->bits) !=
-                                     code_at(file, m->copy[copy * m->count + i], m->bits))
-                return 0;
-    return 1;
+INLINE int alike(const Matrix *m, const uint32_t *file) {
+    uint32_t different = 0;
+    for (int64_t i = 0; i < m->copies; i++)
+        different |= file[m->words[i]] ^ file[m->copy[i]];
+    return !different;
 }
 
 INLINE void read_matrix(const Matrix *m, const void *file, float *values, int16_t *exponents) {

@@ -125,8 +125,8 @@ INLINE void dot4(const Task *t, int64_t first, int64_t last, const int W, const 
     }
 }
 
-#define DOT2(out) WIDTHS(dot2(t, first, last, 8, out), dot2(t, first, last, 32, out)); break
-#define DOT4(pair, out) WIDTHS(dot4(t, first, last, 8, pair, out), dot4(t, first, last, 32, pair, out)); break
+#define DOT2(out) WIDTHS(dot2(t, first, last, W, out)); break
+#define DOT4(pair, out) WIDTHS(dot4(t, first, last, W, pair, out)); break
 
 EXPORT void mmacalc_dot2_ones_complement(const Task *t, int64_t first, int64_t last) {
     switch (t->out) {

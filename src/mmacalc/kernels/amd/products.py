@@ -38,7 +38,7 @@ class _Matrix(ctypes.Structure):
     """The struct Matrix of products.c."""
 
     _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("at", "copy", "values", "exponents")),
+        *((name, ctypes.c_void_p) for name in ("at", "words", "copy", "values", "exponents")),
         ("count", ctypes.c_int64), ("copies", ctypes.c_int64), ("bits", ctypes.c_int32), ("cut", ctypes.c_uint32),
     ]  # fmt: skip
 
@@ -82,7 +82,7 @@ class Tables:
     def __init__(self, execution: Execution, kernel: fast.Kernel) -> None:
         columns = execution.inst.n
         self.execution, self.kernel = execution, kernel
-        self.lanes = 8 if columns < 64 and columns % 32 in range(1, 17) else 32  # as `fast.chain`
+        self.lanes = fast.at_once(kernel, columns)
         self.padded = -(-columns // self.lanes) * self.lanes
         held = "C" if "C" in execution.inst.operands else "D"
         self.a = _units(execution.places("A"))
@@ -204,11 +204,13 @@ class _Placed:
     def _matrix(self, matrix: Any, form: Format, tables: tuple[Array, ...]) -> None:
         matrix.bits, matrix.cut = form.bits, 0xFFFFE000 if form.bits == 32 and form.mantissa == 10 else 0xFFFFFFFF
         row = self._row * (32 // form.bits)
-        places = [np.where(one < 0, -1, (one >> 32) * row + (one & 0xFFFFFFFF)).astype(np.int32) for one in tables]
-        places = [np.ascontiguousarray(one.reshape(-1)) for one in places]
-        matrix.count, matrix.copies, matrix.at = places[0].size, len(places) - 1, self._new(places[0])
-        if len(places) > 1:
-            matrix.copy = self._new(np.concatenate(places[1:]))
+        first, *copies = [np.where(one < 0, -1, (one >> 32) * row + (one & 0xFFFFFFFF)).ravel() for one in tables]
+        matrix.count, matrix.at = first.size, self._new(first.astype(np.int32))
+        if copies:  # an element is at the same place of a register in each copy
+            words = [np.stack((first, one))[:, first >= 0] // (32 // form.bits) for one in copies]
+            pairs = np.unique(np.concatenate(words, axis=1), axis=1).astype(np.int32)
+            matrix.copies = pairs.shape[1]
+            matrix.words, matrix.copy = (self._new(np.ascontiguousarray(one)) for one in pairs)
 
 
 @lru_cache(maxsize=64)
