@@ -348,4 +348,5 @@ EXPORT void mmacalc_fma_chain_f64(const Task *t, int64_t first, int64_t last) {
         LANES { c[j] = d[j]; flags[j] |= !(fabs(d[j]) <= 1.7976931348623157e308); }
     }
 }
-EXPORT int32_t mmacalc_version(void) { return 8; }
+/* The sources that it is compiled from: mmacalc.emulator.core.version. */
+EXPORT int32_t mmacalc_version(void) { return VERSION; }

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import zlib
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["Task", "address", "build", "function", "library"]
+__all__ = ["Task", "address", "build", "function", "library", "version"]
 
-VERSION = 8
 HERE = Path(__file__).parent
 SOURCES = tuple(
     [HERE / f"{name}.c" for name in ("lanes", "memory", "core", "shared", "threads", "rdna", "products", "steps")]
@@ -49,6 +49,14 @@ class Task(ctypes.Structure):
 
 
 _ROWS = (ctypes.POINTER(Task), ctypes.c_int64, ctypes.c_int64)
+
+
+@cache
+def version() -> int:
+    """What names the sources of the core: a library that was compiled from others is not taken, since its structs may
+    be others."""
+    texts = [path.read_bytes() for path in sorted(HERE.glob("*.[ch]"))]
+    return zlib.crc32(b"".join(texts)) >> 1
 
 
 def address(array: Any) -> int:
@@ -85,7 +93,7 @@ def build(folder: Path | None = None, compiler: str | None = None) -> Path:
     with TemporaryDirectory(dir=target.parent) as scratch, ThreadPoolExecutor(os.cpu_count()) as threads:
         made = Path(scratch) / target.name
         objects = {source: str(made.with_name(f"{source.stem}.o")) for source in SOURCES}
-        for done in [threads.submit(compiled, *FLAGS, "-fPIC", "-c", str(source), "-o", to)
+        for done in [threads.submit(compiled, *FLAGS, f"-DVERSION={version()}", "-fPIC", "-c", str(source), "-o", to)
                      for source, to in objects.items()]:  # fmt: skip
             done.result()
         compiled("-shared", *objects.values(), "-o", str(made), "-lm")
@@ -104,7 +112,7 @@ def library() -> ctypes.CDLL | None:
     try:
         found = ctypes.CDLL(str(path))
         found.mmacalc_version.restype = ctypes.c_int32
-        return found if found.mmacalc_version() == VERSION else None
+        return found if found.mmacalc_version() == version() else None
     except (OSError, AttributeError):  # of another machine, or no core at all
         return None
 

@@ -26,7 +26,17 @@ if TYPE_CHECKING:
 
     Size = int | tuple[int, ...]
 
-__all__ = ["MAX_THREADS", "AddressedValue", "Dim3", "Progress", "buffer_bytes", "collector_paused", "dim3", "value_bytes", "workgroups"]
+__all__ = [
+    "MAX_THREADS",
+    "AddressedValue",
+    "Dim3",
+    "Progress",
+    "buffer_bytes",
+    "collector_paused",
+    "dim3",
+    "value_bytes",
+    "workgroups",
+]
 
 MAX_THREADS = 1024
 """Threads of a workgroup (HIP, maxThreadsPerBlock; CUDA C++ programming guide, "Compute capabilities")."""
