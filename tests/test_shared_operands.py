@@ -8,7 +8,7 @@ import pytest
 
 import mmacalc
 from mmacalc.cli import answer
-from mmacalc.kernels.ptx.wgmma import matrix_offsets
+from mmacalc.kernels.ptx.matrix_descriptors import matrix_offsets
 from samples import sampled
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k{}.{}"

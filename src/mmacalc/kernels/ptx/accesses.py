@@ -370,86 +370,97 @@ _ATOMIC: dict[str, Callable[[Array, Array], Array]] = {
 }  # fmt: skip
 
 
-def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:  # noqa: C901, PLR0915
-    """atom and red: one thread after the other, in the order of their numbers."""
+def _atomic(compiler: Compiler, statement: Statement, step: Step) -> None:
     if "async" in statement.modifiers:
         from .async_stores import store
 
         store(compiler, statement, step)
         return
-    words = list(statement.modifiers)
-    count, type_ = vector_of(statement)
-    returns = statement.root == "atom"
-    operands = list(statement.operands)
-    target = operands.pop(0) if returns else Symbol("_")
-    operand, *given = operands
-    kinds = [word for word in words if word in _ATOMIC or word in ("inc", "dec", "cas")]
-    space = space_of_access(compiler, statement, operand)
-    address = compiler.address(operand)
-    step.critical = frozenset(compiler.accessed[0])
-    names = target if is_braced(target) and count > 1 else (target,) * count
-    if count > 1 and not is_braced(target):
-        names = (Symbol("_"),) * count
-    sinks = [compiler.sink(name, type_) for name in names]
-    parts: list[Any] = [given[0] if count > 1 else (given[0],), *[(one,) for one in given[1:2] if kinds[0] == "cas"]]
-    sources = [[compiler.source(one, type_) for one in part] for part in parts]
-    registers = [[_index_of(compiler, one) for one in part] for part in parts]
-    dtype = DTYPES[type_]
-    if space in ("shared", "generic"):
-        compiler.sizes.add(min(16, count * dtype.itemsize))
-    compiler.global_sizes.add(count * dtype.itemsize)
-    function = reduction(kinds[0], type_)
+    step.run = _Atomic(compiler, statement, step).run
 
-    def one(machine: Machine, threads: Threads, at: Array, where: str, values: list[list[Array]]) -> list[Array]:
-        size = count * dtype.itemsize
+
+class _Atomic:
+    """atom and red: one thread after the other, in the order of their numbers. Of a vector each element by itself."""
+
+    def __init__(self, compiler: Compiler, statement: Statement, step: Step) -> None:
+        self.step = step
+        self.count, type_ = vector_of(statement)
+        operands = list(statement.operands)
+        target = operands.pop(0) if statement.root == "atom" else Symbol("_")
+        operand, *given = operands
+        self.kind = next(word for word in statement.modifiers if word in _ATOMIC or word in ("inc", "dec", "cas"))
+        self.space = space_of_access(compiler, statement, operand)
+        self.address = compiler.address(operand)
+        step.critical = frozenset(compiler.accessed[0])
+        if self.count == 1:
+            names: tuple[Any, ...] = (target,)
+        else:
+            names = target if is_braced(target) else (Symbol("_"),) * self.count
+        self.sinks = [compiler.sink(name, type_) for name in names]
+        parts: list[Any] = [given[0] if self.count > 1 else given[:1]]
+        parts += [given[1:2]] if self.kind == "cas" else []
+        self.sources = [[compiler.source(one, type_) for one in part] for part in parts]
+        self.registers = [[_index_of(compiler, one) for one in part] for part in parts]
+        self.dtype = DTYPES[type_]
+        self.size = self.count * self.dtype.itemsize
+        if self.space in ("shared", "generic"):
+            compiler.sizes.add(min(16, self.size))
+        compiler.global_sizes.add(self.size)
+        self.function = reduction(self.kind, type_)
+
+    def run(self, machine: Machine, threads: Threads) -> None:
+        """Carry it out in some threads; each gets what was there before."""
+        at = self.address(machine, threads)
+        values = [
+            [np.broadcast_to(source(machine, threads), (len(threads),)) for source in part] for part in self.sources
+        ]
+        old = [np.zeros(len(threads), self.dtype) for _ in range(self.count)]
+        everyone = threads.number
+
+        def part(some: Threads, place: Array, where: str) -> None:
+            mask = np.isin(everyone, some.number) if len(some) != len(everyone) else slice(None)
+            found = self._exchanged(machine, some, place, where, [[value[mask] for value in group] for group in values])
+            for lane in range(self.count):
+                old[lane][mask] = found[lane]
+            for group in self.registers if machine.undefined else ():
+                _store_undefined(machine, self.step, some, place, where, group, self.dtype.itemsize)
+
+        if self.space == "generic":
+            by_space(machine, threads, at, part)
+        else:
+            part(threads, at, self.space)
+        for sink, value in zip(self.sinks, old):
+            sink(machine, threads, value)
+        machine.events += 1
+
+    def _exchanged(
+        self, machine: Machine, threads: Threads, at: Array, where: str, values: list[list[Array]]
+    ) -> list[Array]:
+        """Of each element what was there before; what the operation leaves is there now."""
+        step, size = self.step, self.size
+        if where == "local":
+            raise Error(f"line {step.line}: an atomic operation on local memory")
         if where == "shared":
             places = machine.shared_places(step, threads, at, size)
             machine.launch.atomic_shared(machine, step, threads, places, size)
             memory = machine.shared
             whole = places[:, None] + np.arange(size)
-            if kinds[0] != "exch" and not machine.written[whole].all():
+            if self.kind != "exch" and not machine.written[whole].all():
                 machine.launch.undefined_bytes(machine, step, threads, places, size)
             machine.written[whole] = True
-        elif where == "local":
-            raise Error(f"line {step.line}: an atomic operation on local memory")
         else:
             places = global_places(machine, step, threads, at, size, True)
             machine.launch.traffic.anywhere(step, threads, at, size, "atomic")
             memory = machine.launch.memory.data
-        old = [
-            _serial(memory.view(dtype), places // dtype.itemsize + lane, [part[lane] for part in values], function)
-            for lane in range(count)
-        ]
-        wrote = _equal(old[0], values[0][0]) if kinds[0] == "cas" else None
+        cells, first = memory.view(self.dtype), places // self.dtype.itemsize
+        old = [_serial(cells, first + lane, [part[lane] for part in values], self.function)
+               for lane in range(self.count)]  # fmt: skip
+        wrote = _equal(old[0], values[0][0]) if self.kind == "cas" else None
         if where == "global":
             machine.launch.order.swapped(machine, step, threads, places, size, wrote)
         else:
             shared_flags.handed_on(machine, step, threads, places, wrote)
         return old
-
-    def run(machine: Machine, threads: Threads) -> None:
-        at = address(machine, threads)
-        values = [[np.broadcast_to(source(machine, threads), (len(threads),)) for source in part] for part in sources]
-        old = [np.zeros(len(threads), dtype) for _ in range(count)]
-        everyone = threads.number
-
-        def part(some: Threads, place: Array, where: str) -> None:
-            mask = np.isin(everyone, some.number) if len(some) != len(everyone) else slice(None)
-            found = one(machine, some, place, where, [[value[mask] for value in group] for group in values])
-            for lane in range(count):
-                old[lane][mask] = found[lane]
-            for group in registers if machine.undefined else ():
-                _store_undefined(machine, step, some, place, where, group, dtype.itemsize)
-
-        if space == "generic":
-            by_space(machine, threads, at, part)
-        else:
-            part(threads, at, space)
-        for sink, value in zip(sinks, old):
-            sink(machine, threads, value)
-        machine.events += 1
-
-    step.run = run
 
 
 def reduction(kind: str, type_: str) -> Callable[..., Any]:

@@ -21,6 +21,7 @@ from .global_copies import TensorMapFences
 from .global_order import GlobalOrder
 from .knowledge import Knowledge
 from .machine import PATIENCE, RESERVED, WARP, Machine, Threads, all_bits
+from .matrix_descriptors import Descriptors
 from .register_pool import RegisterPool
 from .report import PtxReport
 from .schedule import NEVER, Schedule
@@ -31,7 +32,7 @@ from .tensor_memory import TensorMemory
 from .traffic import AccessCounter
 from .undefined import follow_bits, followed_by_bits
 from .warps import wants_whole_warps
-from .wgmma import Descriptors, Products
+from .wgmma import Products
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

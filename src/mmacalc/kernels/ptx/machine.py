@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from .global_copies import TensorMapFences
     from .knowledge import Knowledge
     from .launch import Launch
+    from .matrix_descriptors import Descriptors
     from .program import Program, Step
     from .register_pool import RegisterPool
     from .tensor_memory import TensorMemory
-    from .wgmma import Descriptors, Products
+    from .wgmma import Products
 
     Array = NDArray[Any]
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["BUILDERS", "Executor", "catalogued"]
+__all__ = ["BUILDERS", "Executor", "catalogued", "put_register_file", "register_file"]
 
 ROW = 16
 """Bytes of a row that a lane of ldmatrix or stmatrix names."""
@@ -81,7 +81,7 @@ def _registers(compiler: Compiler, operand: Any, wide: bool) -> list[Any]:
     return [compiler.source(name, "b64") for name in names]
 
 
-def _file(machine: Machine, threads: Threads, getters: list[Any], wide: bool, lanes: int = 32) -> Array:
+def register_file(machine: Machine, threads: Threads, getters: list[Any], wide: bool, lanes: int = 32) -> Array:
     """The register file of an operand: (group, register, lane)."""
     found = []
     for getter in getters:
@@ -93,7 +93,8 @@ def _file(machine: Machine, threads: Threads, getters: list[Any], wide: bool, la
     return np.stack(found, 1)
 
 
-def _put_file(machine: Machine, threads: Threads, sinks: list[Any], file: Array, wide: bool) -> None:
+def put_register_file(machine: Machine, threads: Threads, sinks: list[Any], file: Array, wide: bool) -> None:
+    """Write a register file (group, register, lane)."""
     for place, sink in enumerate(sinks):
         if wide:
             low, high = (file[:, 2 * place + half].astype(np.uint64) for half in (0, 1))
@@ -127,8 +128,8 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
     step.critical = frozenset(compiler.accessed[0])
 
     def run(machine: Machine, threads: Threads) -> None:
-        files = {name: _file(machine, threads, getters[name], wide.get(name, False)) for name in getters}
-        _put_file(machine, threads, sinks, executor(files), wide_d)
+        files = {name: register_file(machine, threads, getters[name], wide.get(name, False)) for name in getters}
+        put_register_file(machine, threads, sinks, executor(files), wide_d)
 
     step.run = run
 
@@ -196,7 +197,7 @@ def _load_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
             file = np.zeros((len(warps), len(names), 32), np.uint32)
             cells: Any = (slice(None), register, lane)
             np.bitwise_or.at(file, cells, _fields(data, bits, each).reshape(len(warps), -1) << lsb.astype(np.uint32))
-        _put_file(machine, threads, sinks, file, False)
+        put_register_file(machine, threads, sinks, file, False)
         if not written.all() and not machine.flight[machine.granules(places, ROW)].any():
             machine.launch.undefined_bytes(machine, step, rows, places, ROW)
 
@@ -251,7 +252,7 @@ def _store_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
 
     def run(machine: Machine, threads: Threads) -> None:
         warps = threads.whole_warps(step)
-        file = _file(machine, threads, getters, False)
+        file = register_file(machine, threads, getters, False)
         stored = (file[:, register, lane] >> lsb.astype(np.uint32)).astype(f"u{bits // 8}")
         rows = _rows(threads, warps, lines)
         places = machine.shared_places(step, rows, address(machine, rows), ROW)
@@ -268,12 +269,12 @@ def _move_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
     taken, given = _table(inst, "A"), _table(inst, "D")
 
     def run(machine: Machine, threads: Threads) -> None:
-        file = _file(machine, threads, [source], False)
+        file = register_file(machine, threads, [source], False)
         halves = file[:, taken[0], taken[1]] >> taken[2].astype(np.uint32) & np.uint32(0xFFFF)
         found = np.zeros_like(file)
         cells: Any = (slice(None), given[0], given[1])
         np.bitwise_or.at(found, cells, halves << given[2].astype(np.uint32))
-        _put_file(machine, threads, [sink], found, False)
+        put_register_file(machine, threads, [sink], found, False)
 
     step.run = run
 

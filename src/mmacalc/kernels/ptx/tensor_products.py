@@ -14,8 +14,8 @@ from ...emulator.registers import gather, scatter
 from ...families.descriptors import INPUT_CODES, MX, OUTPUT_CODES, SCALE_CODES, decode_instruction
 from ...families.tensor_memory import COLUMNS, LANES, copy_layout
 from ...ptx.module import Address, is_braced
+from .matrix_descriptors import SWIZZLE_MODES, matrix_granules, matrix_offsets
 from .mbarriers import shared_address
-from .wgmma import SWIZZLE_MODES, matrix_granules, matrix_offsets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -269,26 +269,24 @@ def multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
     inst: Any = entry(compiler.program.target).instruction(".".join(("tcgen05", *words)))
     kind = inst.form.kind
     d, a, b, *rest = statement.operands
-    metadata = compiler.address(rest.pop(0)) if inst.sparse else None
-    idesc = compiler.source(rest.pop(0), "b32")
-    scales = [compiler.address(rest.pop(0)) for _ in range(2)] if inst.scaled else []
+    getters: dict[str, Any] = {"K": compiler.address(rest.pop(0))} if inst.sparse else {}
+    getters["descriptor"] = compiler.source(rest.pop(0), "b32")
+    getters |= {name: compiler.address(rest.pop(0)) for name in ("SA", "SB") if inst.scaled}
     lane_masks: Any = rest.pop(0) if rest and is_braced(rest[0]) else ()
     masks = [compiler.source(one, "b32") for one in lane_masks]
     if masks and len(masks) != (8 if "cta_group::2" in words else 4):
         raise Error(f"{statement.opcode} has a mask of 128 lanes for each CTA; got {len(masks)} registers")
-    accumulates = compiler.source(rest.pop(0), "pred")
+    getters["accumulates"] = compiler.source(rest.pop(0), "pred")
     zeros = compiler.source(rest[0], "b64") if rest and "ws" in words else None
     scale = compiler.number(rest[0]) if rest and not zeros else 0
     if scale and (kind not in ("f16", "tf32") or not 0 <= scale <= 15):
         raise Error(f"{statement.opcode}: scale-input-d is 0 to 15, of kind::f16 and kind::tf32; got {scale}")
-    extra = (scale, "ashift" in statement.modifiers)
-    in_tensor_memory = isinstance(a, Address)
-    left = compiler.address(a) if isinstance(a, Address) else compiler.source(a, "b64")
-    target, right = compiler.address(d), compiler.source(b, "b64")
+    getters["A"] = compiler.address(a) if isinstance(a, Address) else compiler.source(a, "b64")
+    getters |= {"D": compiler.address(d), "B": compiler.source(b, "b64")}
     step.critical = frozenset(compiler.accessed[0])
-    pair = "cta_group::2" in words
+    pair, shifts = "cta_group::2" in words, "ashift" in statement.modifiers
     compiler.sizes.add(1 if kind not in ("f16", "tf32") else 2)
-    form_of = cache(partial(_Form, step, inst, kind, in_tensor_memory))
+    form_of = cache(partial(_Form, step, inst, kind, isinstance(a, Address)))
 
     def run(machine: Machine, threads: Threads) -> None:
         count = len(threads)
@@ -296,15 +294,16 @@ def multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
         def each(getter: Any) -> Array:
             return np.broadcast_to(getter(machine, threads), (count,))
 
-        given = [each(one) for one in (target, left, right, idesc, accumulates)]
-        more = [each(one) for one in (*scales, *([metadata] if metadata else []))]
+        given = {name: each(getter) for name, getter in getters.items()}
         lanes = [each(one) for one in masks]
         if zeros is not None and each(zeros).any():
             raise Error(f"line {step.line}: {step.text}: a zero-column mask that is not 0 is not covered")
         for number, thread in enumerate(threads.number.tolist()):
-            values = [int(one[number]) for one in (*given, *more)]
-            mask = [int(one[number]) for one in lanes]
-            _product(machine, step, thread, form_of(values[3], values[0] >> 20 & 1), pair, values, mask, extra)
+            values = {name: int(one[number]) for name, one in given.items()}
+            form = form_of(values["descriptor"], values["D"] >> 20 & 1)
+            product = _Product(machine, step, thread, form, values, pair)
+            product.scale, product.shifts, product.mask = scale, shifts, [int(one[number]) for one in lanes]
+            product.issue()
 
     step.run = run
 
@@ -360,101 +359,113 @@ def _shaped(step: Step, inst: Any, kind: str, word: int) -> tuple[Any, dict[str,
         raise Error(f"line {step.line}: {step.text}: {error}") from None
 
 
-def _product(  # noqa: C901, PLR0913, PLR0915
-    machine: Machine, step: Step, thread: int, form: _Form, pair: bool, values: list[int], mask: list[int],
-    extra: tuple[int, bool],
-) -> None:  # fmt: skip
-    scale, shifts = extra
-    d, left, right, _, accumulates, *more = values
-    shaped, fields, kind, a_in_cells = form.inst, form.fields, form.kind, form.a_in_cells
-    execution, places = form.execution, form.places
-    own = int(machine.cta_of[thread])
-    ctas = [own & ~1, own | 1] if pair else [own]
-    starts = {"D": d & 0xFFFF}
-    if a_in_cells:
-        starts["A"] = left & 0xFFFF
-    for name, address in zip(form.more, more):
-        starts[name] = address & 0xFFFF
-    reads: list[Array] = []
-    matrices: dict[str, Array] = {}
-    halves = len(ctas)
-    depth = shaped.k // (2 if shaped.sparse else 1)
-    for name, code, rows, k, turned in (
-        ("A", left, shaped.m, depth, fields.get("transpose_a", 0)),
-        ("B", right, shaped.n, shaped.k, fields.get("transpose_b", 0)),
-    ):
-        if name == "A" and a_in_cells:
-            continue
-        bits = _shared_bits(kind, shaped, name)
-        mode, shape = _mode(step, code), (rows // halves, k, bits)
-        layout = (code, *shape, bool(turned), SWIZZLE_MODES[mode])
-        offsets = matrix_offsets(*layout)
-        _inside(machine, step, thread, offsets, max(1, bits // 8))
-        found = np.concatenate([cta * machine.shared_size + offsets for cta in ctas])
-        matrices[name] = found
-        alone = matrix_granules(*layout, machine.granule)
-        granules = np.concatenate([cta * machine.shared_size // machine.granule + alone for cta in ctas])
-        machine.check_async_read(step, thread, granules)
-        machine.descriptors.check(step, np.array([thread]), name, code, mode, shape, granules)
-        reads.append(granules)
-    columns = _columns(step, starts["D"], places["D"].registers)
-    quarters = form.quarters
-    memory, sources = machine.tensor_memory, []
-    for cta in ctas:
-        _may_multiply(memory, step, thread, cta, quarters, columns)
-        for name in starts:
-            if name != "D":
-                used = _columns(step, starts[name], places[name].registers)
-                _may_read(memory, step, thread, cta, used)
-                sources.append((cta, used))
-    signs = {"A": fields.get("negate_a", 0), "B": fields.get("negate_b", 0)}
+class _Product:
+    """A tcgen05.mma of one thread. values: the operands by name, addresses and descriptors; scale: its scale-input-d;
+    shifts: whether the rows of A move up; mask: the words of the lanes that stay as they are, or none."""
 
-    def carry_out() -> None:
-        def cells(name: str) -> Array:
-            start = starts[name]
-            whole = np.concatenate([memory.cells[cta] for cta in ctas])
-            whole = moved_up(whole) if shifts and name == "A" else whole
-            return np.swapaxes(whole[: places[name].lanes, start : start + places[name].registers], 0, 1)
+    scale: int
+    shifts: bool
+    mask: list[int]
 
-        codes: dict[str, Array] = {}
-        for name, found in matrices.items():
-            bits = _shared_bits(kind, shaped, name)
-            codes[name] = _elements(machine, found, bits, shaped.format(name).bits, kind)
-            if signs[name]:
-                codes[name] = codes[name] ^ codes[name].dtype.type(1 << shaped.format(name).bits - 1)
+    def __init__(
+        self, machine: Machine, step: Step, thread: int, form: _Form, values: dict[str, int], pair: bool
+    ) -> None:
+        self.machine, self.step, self.thread, self.form, self.values = machine, step, thread, form, values
+        own = int(machine.cta_of[thread])
+        self.ctas = [own & ~1, own | 1] if pair else [own]
+        self.starts = {name: values[name] & 0xFFFF for name in form.places}
+        self.columns = _columns(step, self.starts["D"], form.places["D"].registers)
+        self.matrices: dict[str, Array] = {}
+
+    def issue(self) -> None:
+        """Check what it may read and write, and enter it as in flight."""
+        step, thread, form, memory = self.step, self.thread, self.form, self.machine.tensor_memory
+        reads = [self._shared(name) for name in "AB" if name not in self.starts]
+        read_only = {name: _columns(step, start, form.places[name].registers)
+                     for name, start in self.starts.items() if name != "D"}  # fmt: skip
+        sources = tuple([(cta, columns) for cta in self.ctas for columns in read_only.values()])
+        for cta in self.ctas:
+            _may_multiply(memory, step, thread, cta, form.quarters, self.columns)
+            for columns in read_only.values():
+                _may_read(memory, step, thread, cta, columns)
+        written = [(cta, form.quarters, self.columns) for cta in self.ctas]
+        operation = _Operation(self.machine, step, thread, self.carry_out, written, reads, sources)
+        memory.queues.setdefault(thread, []).append(operation)
+
+    def _shared(self, name: str) -> Array:
+        """Locate and check a matrix in shared memory; gives its granules."""
+        machine, step, form, code = self.machine, self.step, self.form, self.values[name]
+        rows, depth = form.inst.n, form.inst.k
+        if name == "A":
+            rows, depth = form.inst.m, depth // (2 if form.inst.sparse else 1)
+        mode, bits = _mode(step, code), _shared_bits(form.kind, form.inst, name)
+        shape = (rows // len(self.ctas), depth, bits)
+        turned = bool(form.fields.get(f"transpose_{name.lower()}", 0))
+        layout = (code, *shape, turned, SWIZZLE_MODES[mode])
+        offsets, alone = matrix_offsets(*layout), matrix_granules(*layout, machine.granule)
+        _inside(machine, step, self.thread, offsets, max(1, bits // 8))
+        self.matrices[name] = np.concatenate([cta * machine.shared_size + offsets for cta in self.ctas])
+        granules = np.concatenate([cta * machine.shared_size // machine.granule + alone for cta in self.ctas])
+        machine.check_async_read(step, self.thread, granules)
+        machine.descriptors.check(step, np.array([self.thread]), name, code, mode, shape, granules)
+        return granules
+
+    def carry_out(self) -> None:
+        """Compute D."""
+        memory, place = self.machine.tensor_memory, self.form.places["D"]
+        codes = {name: self._elements(name) for name in self.matrices}
         if "B" in codes:
             codes["B"] = codes["B"].T
-        for name in starts:
-            if name != "D":
-                codes[name] = gather(cells(name), places[name])
-                lane, register = form.cells[name]
-                if not np.concatenate([memory.written[cta] for cta in ctas])[lane, starts[name] + register].all():
-                    message = f"reads {name} in Tensor Memory that nothing has written"
-                    machine.launch.find("uninitialised", step, message, np.array([thread]))
-        file = cells("D")
-        old = gather(file, places["D"])
-        codes["C"] = _scaled(step, old, shaped.format("D").name, scale) if accumulates else np.zeros_like(old)
-        if accumulates and not all(memory.written[cta][:, columns].any() for cta in ctas):
-            machine.launch.find(
-                "uninitialised", step, "accumulates on Tensor Memory that nothing has written", np.array([thread])
-            )
-        result = compute(execution, codes, rearrange=False)
+        codes |= {name: self._read_only(name) for name in self.starts if name != "D"}
+        file = self._cells("D")
+        old = gather(file, place)
+        codes["C"] = np.zeros_like(old)
+        if self.values["accumulates"]:
+            codes["C"] = _scaled(self.step, old, self.form.inst.format("D").name, self.scale)
+            if not all(memory.written[cta][:, self.columns].any() for cta in self.ctas):
+                self._undefined("accumulates on Tensor Memory that nothing has written")
         fresh = np.ascontiguousarray(file)
-        scatter(fresh, result, places["D"])
-        whole = np.swapaxes(fresh, 0, 1)
-        touched = np.zeros(places["D"].lanes, bool)
-        touched[form.lanes] = True
-        if mask:
-            off = np.array([word >> bit & 1 for word in mask for bit in range(32)], bool)
-            touched &= ~np.resize(off, len(touched))
-        for at, cta in enumerate(ctas):
-            rows = np.flatnonzero(touched[at * LANES : (at + 1) * LANES])
-            memory.cells[cta][rows[:, None], columns] = whole[at * LANES + rows][:, : len(columns)]
-            memory.written[cta][rows[:, None], columns] = True
+        scatter(fresh, compute(self.form.execution, codes, rearrange=False), place)
+        self._write(np.swapaxes(fresh, 0, 1))
 
-    queue = memory.queues.setdefault(thread, [])
-    written = [(cta, quarters, columns) for cta in ctas]
-    queue.append(_Operation(machine, step, thread, carry_out, written, reads, tuple(sources)))
+    def _cells(self, name: str) -> Array:
+        """The register file of an operand in Tensor Memory."""
+        start, place = self.starts[name], self.form.places[name]
+        whole = np.concatenate([self.machine.tensor_memory.cells[cta] for cta in self.ctas])
+        whole = moved_up(whole) if self.shifts and name == "A" else whole
+        return np.swapaxes(whole[: place.lanes, start : start + place.registers], 0, 1)
+
+    def _read_only(self, name: str) -> Array:
+        """The encodings of an operand in Tensor Memory, which something must have written."""
+        lane, register = self.form.cells[name]
+        written = np.concatenate([self.machine.tensor_memory.written[cta] for cta in self.ctas])
+        if not written[lane, self.starts[name] + register].all():
+            self._undefined(f"reads {name} in Tensor Memory that nothing has written")
+        return gather(self._cells(name), self.form.places[name])
+
+    def _elements(self, name: str) -> Array:
+        """The encodings of a matrix in shared memory, (row, depth), with the sign that the descriptor gives them."""
+        inst, kind = self.form.inst, self.form.kind
+        bits = inst.format(name).bits
+        codes = _elements(self.machine, self.matrices[name], _shared_bits(kind, inst, name), bits)
+        negated = self.form.fields.get(f"negate_{name.lower()}", 0)
+        return codes ^ codes.dtype.type(1 << bits - 1) if negated else codes
+
+    def _undefined(self, what: str) -> None:
+        self.machine.launch.find("uninitialised", self.step, what, np.array([self.thread]))
+
+    def _write(self, whole: Array) -> None:
+        """Write D's lanes, but those that the mask leaves."""
+        memory = self.machine.tensor_memory
+        touched = np.zeros(self.form.places["D"].lanes, bool)
+        touched[self.form.lanes] = True
+        if self.mask:
+            off = np.array([word >> bit & 1 for word in self.mask for bit in range(32)], bool)
+            touched &= ~np.resize(off, len(touched))
+        for at, cta in enumerate(self.ctas):
+            rows = np.flatnonzero(touched[at * LANES : (at + 1) * LANES])
+            memory.cells[cta][rows[:, None], self.columns] = whole[at * LANES + rows][:, : len(self.columns)]
+            memory.written[cta][rows[:, None], self.columns] = True
 
 
 def _inside(machine: Machine, step: Step, thread: int, offsets: Array, size: int) -> None:
@@ -509,7 +520,7 @@ def _shared_bits(kind: str, shaped: Any, name: str) -> int:
     return 8 if kind in ("f8f6f4", "mxf8f6f4") else int(shaped.format(name).bits)
 
 
-def _elements(machine: Machine, places: Array, slot: int, bits: int, kind: str) -> Array:
+def _elements(machine: Machine, places: Array, slot: int, bits: int) -> Array:
     """The encodings at places (row, depth) of shared memory."""
     size = max(1, slot // 8)
     codes = np.ascontiguousarray(machine.shared[places[..., None] + np.arange(size)]).view(f"u{size}")[..., 0]

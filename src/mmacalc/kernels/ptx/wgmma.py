@@ -6,15 +6,15 @@ latest that PTX permits. Until then its registers are hot: any other instruction
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import partial
 
 import numpy as np
 
 from ...base.errors import Error
 from ...ptx.module import is_braced
 from .machine import WARPGROUP
-from .matrices import Executor, catalogued
-from .tensor_map import SWIZZLES
+from .matrices import Executor, catalogued, put_register_file, register_file
+from .matrix_descriptors import SWIZZLE_MODES, matrix_granules, matrix_offsets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,116 +29,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["BUILDERS", "SWIZZLE_MODES", "Descriptors", "Products", "matrix_granules", "matrix_offsets"]
+__all__ = ["BUILDERS", "Products"]
 
-SWIZZLE_MODES = {"none": (16, 0), "32B": (32, 0x10), "64B": (64, 0x30), "128B": (128, 0x70)}
-"""Of each swizzle the bytes of a row, and its mask."""
 # Descriptor of wgmma (PTX ISA 9.7.15.5.1, matrix descriptor): bits 62 and 63.
 WGMMA_SWIZZLES = ("none", "128B", "64B", "32B")
-MODES = tuple([SWIZZLE_MODES[name] for name in WGMMA_SWIZZLES])
-
-
-@lru_cache(maxsize=512)
-def matrix_offsets(descriptor: int, rows: int, depth: int, bits: int, mn_major: bool, mode: tuple[int, int]) -> Array:
-    """Where the elements (rows, depth) of a matrix begin in shared memory: byte offsets; below a byte, bits of it are
-    left to the caller. `mode` is the swizzle's row of bytes and its mask.
-
-    Source: PTX ISA 9.7.15.5.1 (strides of canonical layouts); CUTLASS, mma_sm90_desc.hpp.
-    """
-    start = (descriptor & 0x3FFF) << 4
-    leading, stride = (descriptor >> 16 & 0x3FFF) << 4, (descriptor >> 32 & 0x3FFF) << 4
-    width, mask = mode
-    row, k = np.indices((rows, depth))
-    along, across = (row, k) if mn_major else (k, row)
-    byte = along * bits // 8
-    steps = (byte // width, across // 8)
-    if mn_major and width == 16:
-        steps = steps[::-1]
-    offset = start + across % 8 * width + byte % width + steps[0] * leading + steps[1] * stride
-    found: Array = offset ^ (offset >> 3 & mask)
-    found.setflags(write=False)
-    return found
-
-
-@lru_cache(maxsize=512)
-def matrix_granules(
-    descriptor: int, rows: int, depth: int, bits: int, mn_major: bool, mode: tuple[int, int], granule: int
-) -> Array:
-    """The granules of a CTA's shared memory that such a matrix lies in, ascending."""
-    first = matrix_offsets(descriptor, rows, depth, bits, mn_major, mode).reshape(-1, 1)
-    found: Array = np.unique((first + np.arange(0, max(1, bits // 8), granule)) // granule)
-    return found
-
-
-class Descriptors:
-    """What is wrong with matrices in shared memory that no access shows: elements that overlap, the start of a swizzled
-    pattern, another swizzle than that of the tensor copy which wrote the bytes."""
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.swizzles: Array | None = None  # by granule: 1 + that of the tensor copy that wrote it, 0 of other writes
-        self.seen: set[tuple[int, str, int]] = set()
-
-    def copied(self, granules: Array, swizzle: int) -> None:
-        """A tensor copy with a swizzle (its place in SWIZZLES) writes granules."""
-        if self.swizzles is None:
-            self.swizzles = np.zeros(len(self.machine.flight), np.uint8)
-        self.swizzles[granules] = swizzle + 1
-
-    def written(self, granules: Array) -> None:
-        """Threads write granules."""
-        if self.swizzles is not None:
-            self.swizzles[granules] = 0
-
-    def check(
-        self, step: Step, number: Array, name: str, descriptor: int, mode: str, shape: tuple[int, int, int],
-        granules: Array,
-    ) -> None:  # fmt: skip
-        """A product or copy of a thread reads a matrix of shape (rows, depth, bits of an element) by its descriptor,
-        whose swizzle is `mode`. Granules: those of all its CTAs, each of which has such a matrix."""
-        self._copied_alike(step, number, name, granules, mode)
-        if (step.index, name, descriptor) in self.seen:
-            return
-        self.seen.add((step.index, name, descriptor))
-        find = self.machine.launch.find
-        start, base = (descriptor & 0x3FFF) << 4, descriptor >> 49 & 7
-        if mode == "128B" and start >> 7 & 7 != base:
-            message = (
-                f"the descriptor of {name} begins at {start:#x}, which is not a multiple of 1024 bytes: the "
-                f"128-byte swizzle wants the base offset {start >> 7 & 7} then; it says {base}"
-            )
-            if base:
-                find("descriptor", step, message, number)
-            else:  # as kernels have it that are right on the hardware: swizzles go by the address itself
-                self.machine.launch.remark(step, f"{message}, which has no known effect")
-        width, stride = SWIZZLE_MODES[mode][0], (descriptor >> 32 & 0x3FFF) << 4
-        rows, depth, bits = shape
-        if stride % width and rows > 8:  # 8 rows have no next part
-            find(
-                "descriptor", step, f"the descriptor of {name} has a stride of {stride} bytes, which is not a "
-                f"multiple of {width}: its {mode} swizzle exchanges the parts of rows that begin at multiples of "
-                f"{width} bytes", number,
-            )  # fmt: skip
-        ctas = len(np.unique(granules * self.machine.granule // self.machine.shared_size))
-        if len(granules) * self.machine.granule < ctas * rows * depth * bits // 8:
-            find(
-                "descriptor", step, f"parts of {name} lie at the same bytes: the leading dimension or the stride of "
-                "its descriptor does not fit its layout", number,
-            )  # fmt: skip
-
-    def _copied_alike(self, step: Step, number: Array, name: str, granules: Array, mode: str) -> None:
-        """A product reads granules by a descriptor with a swizzle: that of the tensor copy that wrote them."""
-        if self.swizzles is None:
-            return
-        found = self.swizzles[granules]
-        for other in np.unique(found[found > 0]).tolist():
-            if SWIZZLES[other - 1] != mode:
-                self.machine.launch.find(
-                    "descriptor", step, f"the descriptor of {name} has the swizzle {mode}; the tensor copy that wrote "
-                    f"these bytes had {SWIZZLES[other - 1]}: elements are read from other places than they lie in",
-                    number,
-                )  # fmt: skip
-                return
 
 
 class _Product:
@@ -270,114 +164,116 @@ def _wgmma(compiler: Compiler, statement: Statement, step: Step) -> None:
         raise Error(f"{statement.opcode} is not covered")
 
 
-def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:  # noqa: C901, PLR0915
+def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
+    step.run = _Multiply(compiler, statement, step).run
+
+
+class _Multiply:
     """wgmma.mma_async d, a, b, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b; sparse with metadata and
     selector before scale-d."""
-    inst = catalogued(compiler, statement.opcode)
-    d, a, b, *rest = statement.operands
-    in_registers = is_braced(a)
-    metadata = selector = None
-    if inst.sparse:
-        metadata, selector = compiler.source(rest.pop(0), "b32"), compiler.number(rest.pop(0))
-    scale_d = compiler.source(rest.pop(0), "pred")
-    numbers = [compiler.number(one) for one in rest]
-    is_float = inst.format("A").is_float
-    signs = tuple(numbers[:2]) if is_float and len(numbers) > 1 else (1, 1)
-    turns = [bool(one) for one in numbers[2:]] if len(numbers) > 2 else []
-    a_turned, b_turned = (False, *turns)[-2:] if in_registers and turns else (*turns, False, False)[:2]
-    executor = Executor(inst, {"selector": selector} if selector is not None else {})
-    accumulators = d if is_braced(d) else (d,)
-    own = set(compiler.accessed[0])
-    c = [compiler.source(one, "b32") for one in accumulators]
-    sinks = [compiler.sink(one, "b32") for one in accumulators]
-    left = [compiler.source(one, "b32") for one in a] if is_braced(a) else None
-    hot = frozenset(compiler.accessed[0] - own) | frozenset(compiler.accessed[1])
-    compiler.program.watched |= hot
-    descriptor_a = compiler.source(a, "b64") if left is None else None
-    descriptor_b = compiler.source(b, "b64")
-    bits = inst.format("A").bits, inst.format("B").bits
-    compiler.sizes.add(max(1, bits[1] // 8))
-    rows = (inst.m, inst.k // (2 if inst.sparse else 1), bits[0], a_turned), (inst.n, inst.k, bits[1], b_turned)
 
-    def run(machine: Machine, threads: Threads) -> None:  # noqa: PLR0915
+    def __init__(self, compiler: Compiler, statement: Statement, step: Step) -> None:
+        self.step, inst = step, catalogued(compiler, statement.opcode)
+        d, a, b, *rest = statement.operands
+        self.metadata, selector = None, {}
+        if inst.sparse:
+            self.metadata = compiler.source(rest.pop(0), "b32")
+            selector = {"selector": compiler.number(rest.pop(0))}
+        self.executor = Executor(inst, selector)
+        self.accumulates = compiler.source(rest.pop(0), "pred")
+        numbers = [compiler.number(one) for one in rest]
+        signed = inst.format("A").is_float and len(numbers) > 1
+        self.signs = dict(zip("AB", numbers if signed else (1, 1)))
+        turned = [bool(one) for one in numbers[2:]] or [False, False]
+        own = set(compiler.accessed[0])
+        accumulators = d if is_braced(d) else (d,)
+        self.c = [compiler.source(one, "b32") for one in accumulators]
+        self.d = [compiler.sink(one, "b32") for one in accumulators]
+        self.a = [compiler.source(one, "b32") for one in a] if is_braced(a) else None
+        self.hot = frozenset(compiler.accessed[0] - own) | frozenset(compiler.accessed[1])
+        compiler.program.watched |= self.hot
+        self.descriptors = {"B": compiler.source(b, "b64")}
+        if self.a is None:
+            self.descriptors = {"A": compiler.source(a, "b64"), **self.descriptors}
+        compiler.sizes.add(max(1, inst.format("B").bits // 8))
+        self.shapes = {
+            "A": (inst.m, inst.k // (2 if inst.sparse else 1), inst.format("A").bits, self.a is None and turned[0]),
+            "B": (inst.n, inst.k, inst.format("B").bits, turned[-1]),
+        }
+
+    def run(self, machine: Machine, threads: Threads) -> None:
+        """Issue it: the descriptors are read and checked now, the registers when it is carried out."""
+        step = self.step
         if (
             len(threads) % WARPGROUP
             or (machine.inner_of[threads.number].reshape(-1, WARPGROUP) % WARPGROUP != np.arange(WARPGROUP)).any()
         ):
             raise Error(f"line {step.line}: {step.text}: not all threads of the warpgroup execute it; "
                         f"{machine.launch.thread_text(machine, int(threads.number[0]))}")  # fmt: skip
-        groups = len(threads) // WARPGROUP
-        base = threads.cta[::WARPGROUP] * machine.shared_size
         places: dict[str, Array] = {}
-        reads: list[Array] = [np.zeros(0, np.int64) for _ in range(groups)]
-        for name, getter, shape in (("A", descriptor_a, rows[0]), ("B", descriptor_b, rows[1])):
-            if getter is None:
-                continue
-            given = np.broadcast_to(getter(machine, threads), (len(threads),)).reshape(groups, WARPGROUP)
-            if (given != given[:, :1]).any():
-                machine.launch.find(
-                    "warp", step, f"the descriptor of {name} differs within the warpgroup", threads.number
-                )
-            found = [matrix_offsets(int(one), *shape, MODES[int(one) >> 62]) for one in given[:, 0]]
-            places[name] = np.stack(found) + base[:, None, None]
-            if (np.stack(found) + max(1, shape[2] // 8) > machine.shared_size).any():
-                machine.outside(
-                    step, threads, np.array([int(np.stack(found).max())]), np.array([True]),
-                    f"shared memory, which has {machine.shared_size} bytes: so far the descriptor of {name} reaches",
-                )  # fmt: skip
-            granules = [
-                matrix_granules(int(one), *shape, MODES[int(one) >> 62], machine.granule) + start // machine.granule
-                for one, start in zip(given[:, 0], base.tolist())
-            ]
-            leaders = threads.number[::WARPGROUP]
-            _check_descriptors(machine, step, leaders, name, given[:, 0], shape[:3], granules)
-            machine.check_async_reads(step, leaders, granules)
+        reads = [np.zeros(0, np.int64) for _ in threads.number[::WARPGROUP]]
+        for name in self.descriptors:
+            places[name], granules = self._matrix(machine, threads, name)
             reads = [np.concatenate(both) for both in zip(reads, granules)]
-        unfenced = machine.products.unfenced_at(threads, hot)
-        if unfenced:
+        if unfenced := machine.products.unfenced_at(threads, self.hot):
             machine.launch.find("fence", step, unfenced, threads.number)
-        keep = np.broadcast_to(scale_d(machine, threads), (len(threads),)).reshape(groups, WARPGROUP)[:, 0].copy()
-        index = (
-            np.broadcast_to(metadata(machine, threads), (len(threads),)).reshape(groups, 1, WARPGROUP)
-            if metadata
-            else None
-        )
+        keep = _by_group(self.accumulates, machine, threads)[:, 0].copy()
+        metadata = _by_group(self.metadata, machine, threads)[:, None] if self.metadata else None
+        carry_out = partial(self._carry_out, places, keep, metadata)
+        machine.products.issue(step, threads, carry_out, self.hot, reads)
 
-        def issue(machine: Machine, some: Threads, mine: Array) -> None:
-            files: dict[str, Array] = {}
-            codes: dict[str, Array] = {}
-            if left is not None:
-                files["A"] = np.stack(
-                    [np.broadcast_to(one(machine, some), (len(some),)).reshape(-1, WARPGROUP) for one in left], 1
-                )
-                if signs[0] < 0:
-                    files["A"] = files["A"] ^ np.uint32(_sign_mask(bits[0]))
-            else:
-                codes["A"] = _codes(machine, places["A"][mine], bits[0], rows[0], signs[0])
-            codes["B"] = np.swapaxes(_codes(machine, places["B"][mine], bits[1], rows[1], signs[1]), -1, -2)
-            files["C"] = np.stack(
-                [np.broadcast_to(one(machine, some), (len(some),)).reshape(-1, WARPGROUP) for one in c], 1
-            )
-            files["C"] = np.where(keep[mine][:, None, None], files["C"], np.uint32(0))
-            if index is not None:
-                files["K"] = index[mine]
-            result = executor(files, codes)
-            for place, sink in enumerate(sinks):
-                sink(machine, some, np.ascontiguousarray(result[:, place]).reshape(-1))
+    def _matrix(self, machine: Machine, threads: Threads, name: str) -> tuple[Array, list[Array]]:
+        """Where a matrix in shared memory lies: places (group, row, depth) and the granules of each warpgroup."""
+        step, shape = self.step, self.shapes[name]
+        given = _by_group(self.descriptors[name], machine, threads)
+        if (given != given[:, :1]).any():
+            machine.launch.find("warp", step, f"the descriptor of {name} differs within the warpgroup", threads.number)
+        codes = given[:, 0].tolist()
+        modes = [WGMMA_SWIZZLES[code >> 62] for code in codes]
+        layouts = [(code, *shape, SWIZZLE_MODES[mode]) for code, mode in zip(codes, modes)]
+        offsets = np.stack([matrix_offsets(*layout) for layout in layouts])
+        if (offsets + max(1, shape[2] // 8) > machine.shared_size).any():
+            machine.outside(
+                step, threads, np.array([int(offsets.max())]), np.array([True]),
+                f"shared memory, which has {machine.shared_size} bytes: so far the descriptor of {name} reaches",
+            )  # fmt: skip
+        base = threads.cta[::WARPGROUP] * machine.shared_size
+        granules = [matrix_granules(*layout, machine.granule) + start // machine.granule
+                    for layout, start in zip(layouts, base.tolist())]  # fmt: skip
+        leaders = threads.number[::WARPGROUP]
+        for at, (code, mode) in enumerate(zip(codes, modes)):
+            machine.descriptors.check(step, leaders[at : at + 1], name, code, mode, shape[:3], granules[at])
+        machine.check_async_reads(step, leaders, granules)
+        return offsets + base[:, None, None], granules
 
-        machine.products.issue(step, threads, issue, hot, reads)
+    def _carry_out(
+        self,
+        places: dict[str, Array],
+        keep: Array,
+        metadata: Array | None,
+        machine: Machine,
+        some: Threads,
+        mine: Array,
+    ) -> None:
+        """Compute D of some warpgroups of those that issued it (mine)."""
+        files = {"C": register_file(machine, some, self.c, False, WARPGROUP)}
+        files["C"] = np.where(keep[mine][:, None, None], files["C"], np.uint32(0))
+        codes = {
+            name: _codes(machine, where[mine], self.shapes[name], self.signs[name]) for name, where in places.items()
+        }
+        codes["B"] = np.swapaxes(codes["B"], -1, -2)
+        if self.a is not None:
+            files["A"] = register_file(machine, some, self.a, False, WARPGROUP)
+            if self.signs["A"] < 0:
+                files["A"] = files["A"] ^ np.uint32(_sign_mask(self.shapes["A"][2]))
+        if metadata is not None:
+            files["K"] = metadata[mine]
+        put_register_file(machine, some, self.d, self.executor(files, codes), False)
 
-    step.run = run
 
-
-def _check_descriptors(
-    machine: Machine, step: Step, leaders: Array, name: str, given: Array, shape: tuple[int, int, int],
-    granules: list[Array],
-) -> None:  # fmt: skip
-    """Check the descriptors of some warpgroups, each with its first thread and its granules."""
-    for at, code in enumerate(given.tolist()):
-        mode = WGMMA_SWIZZLES[code >> 62]
-        machine.descriptors.check(step, leaders[at : at + 1], name, code, mode, shape, granules[at])
+def _by_group(getter: Any, machine: Machine, threads: Threads) -> Array:
+    """A value of each thread: (warpgroup, thread)."""
+    return np.broadcast_to(getter(machine, threads), (len(threads),)).reshape(-1, WARPGROUP)
 
 
 def _sign_mask(bits: int) -> int:
@@ -385,8 +281,9 @@ def _sign_mask(bits: int) -> int:
     return sum(one << at for at in range(0, 32, bits))
 
 
-def _codes(machine: Machine, places: Array, bits: int, shape: tuple[int, int, int, bool], sign: int) -> Array:
+def _codes(machine: Machine, places: Array, shape: tuple[int, int, int, bool], sign: int) -> Array:
     """The encodings at places: (group, rows, depth)."""
+    bits = shape[2]
     size = max(1, bits // 8)
     raw = machine.shared[places[..., None] + np.arange(size)]
     codes = np.ascontiguousarray(raw).view(f"u{size}")[..., 0]
