@@ -60,7 +60,8 @@ def tried(target, name, orders, folder, wave=None, seed=0, **options):
         report, wrong, aligned = made.launch(sizes, more, seed)
         assert wrong == 0, (sizes, more, aligned)
         assert report.findings == ()
-    assert set(spills(made.path)) == {0}, "registers are spilled to scratch memory"
+    if "tile" not in options:  # one that is asked for may be too large
+        assert set(spills(made.path)) == {0}, "registers are spilled to scratch memory"
     return made, report, aligned
 
 

@@ -301,7 +301,7 @@ def _fetched(found: Plan) -> Iterator[str]:
         size = f"{letter}_size" if found.direct else _size(side)
         inside = f"{_scaled('left', side.bits)} - {letter}_column[n]" if side.along_k else f"{width}"
         yield f"const __amdgpu_buffer_rsrc_t {letter}_matrix = buffer({letter}_from, {size});"
-        each = MOST_ELEMENTS * max(8, side.bits) // (8 * width)
+        each = MOST_ELEMENTS * side.bits // (8 * width)
         yield f"for (int n = 0; n < {name}_LOADS; ++n) {{"
         yield f"    {letter}_next[n] = fetch{side.bits}_{width}<aligned>({letter}_matrix, {letter}_at[n], {inside});"
         yield f"    // At most {MOST_ELEMENTS} elements on their way, each in a register."

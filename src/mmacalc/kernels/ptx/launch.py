@@ -143,7 +143,7 @@ class Launch:
         self.findings: dict[tuple[Any, ...], PtxFinding] = {}
         self.remarks: dict[tuple[int, str], int] = {}  # by line and message: how often
         self.executed = 0
-        self.counts = [0] * len(self.program.steps)  # by step, the threads that have executed it
+        self.counts: list[int] = [0] * len(self.program.steps)  # by step, the threads that have executed it
         self.traffic = AccessCounter(_architecture(self.program.target))
         self.observers = self.traffic.observers = observers
         self.limit = limit

@@ -190,7 +190,7 @@ class Machine:
         self.readers: Array = np.zeros(places // self.granule, np.int16)
         self.reading: dict[int, Step] = {}
         self.reading_at: dict[int, list[tuple[int, Array]]] = {}
-        self.core = SharedCore(self)
+        self.core: SharedCore = SharedCore(self)
         self.spins: dict[int, int] = {}
         self.pending_arrivals: list[tuple[Step, int, int]] = []
         self.local: Array = np.zeros((self.count, program.local_size), np.uint8)
