@@ -367,7 +367,8 @@ else:
             return dict(zip(self._fields, self))
 
         def _replace(self, **named):
-            return type(self)(**{**self._asdict(), **named})
+            values = [named.pop(name, value) for name, value in zip(self._fields, self)]
+            return type(self)(*values, **named)
 
         def __getnewargs__(self):
             return tuple([thawed(value) for value in self])
