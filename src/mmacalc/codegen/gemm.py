@@ -318,6 +318,10 @@ def _default_tile(needed: _Registers, bits: int) -> tuple[int, int, int]:
         fits = stages * sum(tile[:2]) * tile[2] * bits // 8 <= inst.architecture.lds_bytes
         if fits and needed.suffice(tile, _waves(needed, tile)):
             return tile
+    return _small_tile(target, least, bits)
+
+
+def _small_tile(target: str, least: int, bits: int) -> tuple[int, int, int]:
     return *TILE, _depth(least, bits, LINE if target in TO_LDS else DEPTH_BYTES)
 
 
@@ -329,8 +333,7 @@ def _depth(least: int, bits: int, row_bytes: int) -> int:
 def small_tile(inst: Instruction, wave: int) -> tuple[int, int, int]:
     """The tile for compilers that spill registers of a larger one."""
     bits = max(inst.format(name).bits for name in "AB")
-    row_bytes = LINE if inst.architecture.targets[0] in TO_LDS else DEPTH_BYTES
-    return *TILE, _depth(inst.k * kpack_of(inst, wave), bits, row_bytes)
+    return _small_tile(inst.architecture.targets[0], inst.k * kpack_of(inst, wave), bits)
 
 
 def _waves(needed: _Registers, tile: tuple[int, int, int]) -> tuple[int, int]:

@@ -66,14 +66,13 @@ class Shape(TupleRecord):
 
 
 class Descriptor(TupleRecord):
-    """A descriptor: whether it copies anything, the byte in LDS and the address in memory of its tile; its type, of
-    which 2 is that of a tensor."""
+    """A descriptor: whether it copies anything, the byte in LDS and the address in memory of its tile; its type."""
 
     copies: bool
     local: int
     address: int
     shape: Shape
-    type: int = 2
+    type: int = _TENSOR
 
 
 def tensor_access(name: str) -> Access | None:
