@@ -205,7 +205,8 @@ def test_the_page_offers_every_shape_and_type_of_tcgen05(opened):
 
 @sampled(("step", "least"), [(11, 60), (4, 150), (1, 600)], 1, whole=1)
 def test_what_a_register_holds_is_the_inverse_of_where_an_element_is(opened, step, least):
-    """`elements` holds exactly the pairs that `locate` has, of every distinct placement: 1.6 million places."""
+    """`elements` holds exactly the pairs that `locate` has, of every distinct placement; in Tensor Memory, where shapes
+    are chosen, a sample takes every seventh."""
     wrong, tried = opened.evaluate(
         """(step) => {
       const { catalog, inverts } = mmacalc, seen = new Set();
@@ -213,8 +214,9 @@ def test_what_a_register_holds_is_the_inverse_of_where_an_element_is(opened, ste
         for (const [number, instruction] of catalog.instructions(architecture).entries())
           for (const wave of number % step ? [] : instruction.architecture.waves)
             for (const operand of instruction.operands(wave))
-              for (const fields of operand.combinations()) {
-                const placement = operand.placement(fields);
+              for (const [at, fields] of operand.combinations().entries()) {
+                const left = step > 1 && instruction.inTensorMemory && at % 7;
+                const placement = left ? null : operand.placement(fields);
                 if (placement) seen.add(placement);
               }
       return [[...seen].filter((placement) => !inverts(placement)).length, seen.size];

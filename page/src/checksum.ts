@@ -26,25 +26,25 @@ export function checksum(placement: Placement): number {
 /** Whether `elements` is exactly the inverse of `locate`: the same pairs of element and place, each once. */
 export function inverts(placement: Placement): boolean {
   const [blocks, rows, columns] = placement.shape;
-  const key = (element: readonly number[]) => (element[0] * rows + element[1]) * columns + element[2];
-  let places = 0;
-  const held = new Map<number, Set<number>>();
-  for (let lane = 0; lane < placement.lanes; lane++) {
-    for (let item = 0; item < placement.items; item++) {
-      const found = placement.elements(lane, item).map(key);
-      held.set(lane * placement.items + item, new Set(found));
-      places += found.length;
-    }
-  }
+  const located: number[][] = [];
+  let left = 0;
   for (let block = 0; block < blocks; block++) {
     for (let row = 0; row < rows; row++) {
       for (let column = 0; column < columns; column++) {
-        for (const { lane, item } of placement.locate(block, row, column)) {
-          if (!held.get(lane * placement.items + item)?.has(key([block, row, column]))) return false;
-          places--;
-        }
+        const places = placement.locate(block, row, column);
+        located.push(places.map(({ lane, item }) => lane * placement.items + item));
+        left += places.length;
       }
     }
   }
-  return places === 0;
+  for (let place = 0; place < placement.lanes * placement.items; place++) {
+    let last = -1;
+    for (const [block, row, column] of placement.elements(Math.floor(place / placement.items), place % placement.items)) {
+      const number = (block * rows + row) * columns + column;
+      if (number <= last || !located[number]?.includes(place)) return false;
+      last = number;
+      left--;
+    }
+  }
+  return left === 0;
 }

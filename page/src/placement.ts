@@ -30,6 +30,10 @@ export class Placement {
   readonly axisNames: [string, string, string];
   private readonly backward: number[][][];
   private readonly sharedSteps: Element[];
+  /** The number of values of each joined place. */
+  private readonly spans: number[];
+  /** The digits that selectors have in the joined places: the place, the weight, the size and the value chosen. */
+  private readonly selected: [number, number, number, number][];
 
   constructor(
     readonly layout: Layout,
@@ -66,6 +70,14 @@ export class Placement {
     this.sharedSteps = shared[0].flatMap((block) =>
       shared[1].flatMap((row) => shared[2].map((column) => [block, row, column] as Element)),
     );
+    this.spans = layout.joined.map((digits) => layout.span(digits));
+    const strides = layout.joined.map((digits) => layout.strides(digits));
+    this.selected = layout.selectors.flatMap((selector) =>
+      strides.flatMap((weights, at): [number, number, number, number][] => {
+        const weight = weights.get(selector);
+        return weight === undefined ? [] : [[at, weight, layout.size(selector), chosen.get(selector) ?? 0]];
+      }),
+    );
   }
 
   /** The number of blocks, rows and columns. */
@@ -87,13 +99,16 @@ export class Placement {
   /** Every place of an element, by lane. */
   locate(block: number, row: number, column: number): Location[] {
     const [lane, slot] = this.step(block, row, column);
-    const places = this.copies.map(([more, further]) => {
-      const layoutLane = lane + more;
-      return [this.read ? this.read[layoutLane] : layoutLane, Math.floor((slot + further) / this.merge)];
-    });
-    places.sort(compare);
+    if (this.copies.length === 1) return [this.slot(...this.readBy(lane, slot, this.copies[0]))];
+    const places = this.copies.map((copy) => this.readBy(lane, slot, copy)).sort(compare);
     const distinct = places.filter((place, at) => at === 0 || compare(place, places[at - 1]) !== 0);
     return distinct.map(([found, item]) => this.slot(found, item));
+  }
+
+  /** The lane that reads a copy, and its item. */
+  private readBy(lane: number, slot: number, [more, further]: Step): Step {
+    const layoutLane = lane + more;
+    return [this.read ? this.read[layoutLane] : layoutLane, Math.floor((slot + further) / this.merge)];
   }
 
   /** The lanes that hold an element, ascending. */
@@ -109,14 +124,9 @@ export class Placement {
 
   private contents(lane: number, item: number): Element[] {
     const place = [Math.floor(lane / this.wave), lane % this.wave, item];
-    const names = this.layout.joined;
-    if (place.some((value, at) => value >= this.layout.span(names[at]))) return [];
-    for (const selector of this.layout.selectors) {
-      for (const [at, digits] of names.entries()) {
-        const stride = this.layout.strides(digits).get(selector);
-        if (stride === undefined) continue;
-        if (Math.floor(place[at] / stride) % this.layout.size(selector) !== (this.chosen.get(selector) ?? 0)) return [];
-      }
+    if (place.some((value, at) => value >= this.spans[at])) return [];
+    for (const [at, weight, size, value] of this.selected) {
+      if (Math.floor(place[at] / weight) % size !== value) return [];
     }
     const base = [0, 1, 2].map((axis) => place.reduce((sum, value, at) => sum + this.backward[at][axis][value], 0));
     if (base.some((value, axis) => value >= this.steps[axis].length)) return [];
