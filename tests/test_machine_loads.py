@@ -90,8 +90,40 @@ extern "C" __global__ void product(const _Float16 *A, const _Float16 *B, float *
     assert np.array_equal(d, a.T.astype(np.float32) @ b.T.astype(np.float32))
 
 
+@pytest.mark.parametrize("load", ["ds", "global"])
+def test_gfx1250_transposes_8_bits_as_programs_that_ran_on_it_expect(load, tmp_path):
+    """The addresses are those of a public test of MI455X, which feeds this product by both loads."""
+    pointer = "LDS(i2)(staged + at)" if load == "ds" else "GLOBAL(i2)(from + at)"
+    source = """
+extern "C" __global__ void product(signed char *A, signed char *B, int *D) {   // A[k][i], B[k][j]
+    __shared__ __attribute__((aligned(16))) signed char tiles[2][64 * 16];
+    const int lane = thread_x();
+    for (int n = 0; n < 32; ++n) tiles[0][lane * 32 + n] = A[lane * 32 + n], tiles[1][lane * 32 + n] = B[lane * 32 + n];
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    i8 operands[2];
+    for (int side = 0; side < 2; ++side) {
+        signed char *from = side ? B : A, *staged = tiles[side];
+        for (int x = 0; x < 4; ++x) {
+            const int at = (x * 16 + 4 * (lane / 8) + lane % 4) * 16 + 8 * (lane % 8 / 4);
+            const i2 got = __builtin_amdgcn_LOAD_load_tr8_b64_v2i32(POINTER);
+            operands[side][2 * x] = got[0], operands[side][2 * x + 1] = got[1];
+        }
+    }
+    const i8 d = __builtin_amdgcn_wmma_i32_16x16x64_iu8(true, operands[0], true, operands[1], i8{}, false, false);
+    for (int n = 0; n < 8; ++n) D[(n + lane / 16 * 8) * 16 + lane % 16] = d[n];
+}"""
+    source = "typedef int i8 __attribute__((ext_vector_type(8)));" + source
+    kernel = kernel_of(source.replace("POINTER", pointer).replace("LOAD_", f"{load}_"), "gfx1250", tmp_path, "product")
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-128, 128, (2, 64, 16)).astype(np.int8)
+    d = np.zeros((16, 16), np.int32)
+    assert mmacalc.launch(kernel, 1, 32, a, b, d).findings == ()
+    assert np.array_equal(d, a.T.astype(np.int32) @ b.astype(np.int32))
+
+
 def test_transposing_loads_without_a_source_are_refused(tmp_path):
-    for target, builtin, kind, words in (("gfx1250", "ds_load_tr8_b64_v2i32", "i2", 2),
+    for target, builtin, kind, words in (("gfx1250", "ds_load_tr4_b64_v2i32", "i2", 2),
                                          ("gfx950", "ds_read_tr6_b96_v3i32", "i3", 3)):  # fmt: skip
         source = STAGED.format(builtin=builtin, words=words).replace("TYPE", kind)
         kernel = kernel_of(source, target, tmp_path, "turn")

@@ -87,8 +87,8 @@ def test_the_command_names_what_is_undocumented():
         (["-i", "v_mfma_f32_16x16x32_f16"], "choose the matrix"),
         (["-a", "cdna3"], "CDNA3 has no loads that transpose; cdna4, cdna5, gfx1251 and rdna4 have"),
         (["-a", "gfx1170"], "GFX1170 has no loads that transpose"),
-        (["-a", "gfx1250", "-l", "ds_load_tr8_b64"], "which lane ds_load_tr8_b64 gives which element is open"),
-        (["-a", "gfx1250", "-i", "v_wmma_i32_16x16x64_iu8", "-A"], "is open: no public source says"),
+        (["-a", "gfx1250", "-l", "ds_load_tr4_b64"], "which lane ds_load_tr4_b64 gives which element is open"),
+        (["-a", "gfx1250", "-i", "v_wmma_f32_32x16x128_f4", "-A"], "is open: no public source says"),
         (["-a", "gfx1250", "-i", "v_wmma_f32_16x16x32_f16", "-A", "-l", "ds_load_tr8_b64"], "ds_load_tr16_b128 and"),
         (["-l", "ds_read_b64_tr_b12"], "Did you mean"),
     ],
@@ -111,6 +111,16 @@ def test_the_16_bit_loads_are_what_was_measured(arch, name):
         for j in range(8):
             ((k, i),) = load.lane_receives.contents((lane, j))
             assert load.lane_fetches.locate({"k": k, "i": i}) == ((j, lane),)
+
+
+def test_gfx1250_s_8_bit_loads_are_what_was_measured():
+    """received(L, j) = run(4 floor(L / 8) + 8 floor(j / 4) + j mod 4)[L mod 8], in each half of a wave."""
+    for load in (load for load in transpose_loads("gfx1250") if load.bits == 8):
+        assert (load.lanes, load.received_by, load.fetched_by) == (16, *2 * ("hardware-verified",))
+        for lane in range(16):
+            for j in range(8):
+                ((k, i),) = load.lane_receives.contents((lane, j))
+                assert load.lane_fetches.locate({"k": k, "i": i}) == ((lane // 8 * 4 + j // 4 * 8 + j % 4, lane % 8),)
 
 
 def test_rdna4_s_load_is_refused_in_wave64_which_nobody_measured():

@@ -1,7 +1,7 @@
 """Loads that transpose a matrix on its way from LDS or global memory into the registers of an operand.
 
 A lane holds several k of one row of A (or column of B). Where memory holds the matrix the other way round, A column
-by column or B row by row, these loads transpose it: each group of 16 lanes (RDNA4, gfx1250: 8) takes a tile of as many
+by column or B row by row, these loads transpose it: each group of 16 lanes (16 bits of RDNA4 and gfx1250: 8) takes a tile of as many
 rows of A (columns of B) and `elements` k, and the lane of row i receives that row's k:
 
     k i -> lane (i), item (k)
@@ -23,7 +23,13 @@ For 6 bits the pattern is carried over, unconfirmed. Each load's `fetched_by` sa
 RDNA4's and gfx1250's loads of 16 bits transpose 8 x 8 elements in each group of 8 lanes: lane L receives element
 L mod 8 of the 16 bytes at the address of lane 8 floor(L / 8) + j as its j-th. That was measured, on gfx1201 for
 GLOBAL_LOAD_TR_B128 and on an MI455X for DS_LOAD_TR16_B128 and GLOBAL_LOAD_TR16_B128, by two authors. It is the same
-pattern with one row for each lane. What the other widths do, and RDNA4's loads in wave64, is unpublished.
+pattern with one row for each lane.
+
+gfx1250's loads of 8 bits transpose 8 x 16 elements in each group of 16 lanes, and four lanes in turn fetch four k of
+the same 8 rows: lane L receives element L mod 8 of the 8 bytes at the address of lane 4 (L div 8) + 8 (j div 4) + j mod
+4 as its j-th. Three public sources agree: a program that checks DS_LOAD_TR8_B64 lane by lane, one that feeds
+V_WMMA_I32_16X16X64_IU8 by it and by GLOBAL_LOAD_TR8_B64 on an MI455X, and the addresses of a GEMM of fp8 weights. What
+the other widths do, and RDNA4's loads in wave64, is unpublished.
 """
 
 from __future__ import annotations
@@ -48,7 +54,8 @@ class TransposeLoad(TupleRecord):
 
     received_by, fetched_by: how sure `lane_receives` and `lane_fetches` are, in the words of
     `Instruction.provenance_of`. lanes: how many transpose a tile together; 0 where that is not published. memory:
-    "LDS" or "global". caveat: what is not documented. aliases: other mnemonics of the same encoding.
+    "LDS" or "global". caveat: what is not documented. aliases: other mnemonics of the same encoding. turn: how many
+    consecutive lanes fetch consecutive k of the same rows of i before others fetch the next rows.
     """
 
     architecture: Architecture
@@ -62,6 +69,7 @@ class TransposeLoad(TupleRecord):
     memory: str = "LDS"
     caveat: str = ""
     aliases: tuple[str, ...] = ()
+    turn: int = 1
 
     @property
     def caveats(self) -> str:
@@ -96,8 +104,11 @@ class TransposeLoad(TupleRecord):
             Error: it is unpublished.
         """
         self._check_published()
-        sizes = {"k": self.elements, "ih": self.lanes // self.elements, "il": self.elements}
-        return Layout("k (ih il) -> lane (k ih), item (il)", ("k", "i"), sizes)
+        sizes = {"ih": self.lanes // self.elements, "il": self.elements}
+        if self.turn == 1:
+            return Layout("k (ih il) -> lane (k ih), item (il)", ("k", "i"), {"k": self.elements, **sizes})
+        sizes |= {"kh": self.elements // self.turn, "kl": self.turn}
+        return Layout("(kh kl) (ih il) -> lane (kh ih kl), item (il)", ("k", "i"), sizes)
 
     def _check_published(self) -> None:
         if not self.lanes:

@@ -464,7 +464,7 @@ class Alignment:
         verb = "writes" if event.kind == "write" else "reads"
         what = f"{verb} {plural(access.size, 'byte')} at byte {byte} of LDS, not a multiple of {native}"
         enter, why = self.reporter.note, "right in the unaligned mode that ROCm sets, at another address in any other"
-        if self.falls_back and "_load_tr" in event.instruction.name:
+        if self.falls_back and "_load_tr16" in event.instruction.name:
             enter, why = self.reporter.find, "the hardware then loads without transposing"
         enter("misaligned", event.group.numbers(), event.instruction, f"{what}: {why}", event.lanes.spread(wrong))
 
