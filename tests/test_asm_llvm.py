@@ -200,8 +200,10 @@ def of_each_encoding(where):
 def test_a_bit_that_the_format_itself_writes_is_read_or_ignored_as_llvm_does(where):
     codes = []
     for encoding, code in of_each_encoding(where):
-        bits = [at for field in encoding.fields.values() if field.value is not None for at in range(8 * encoding.size)
-                if field.mask >> at & 1]  # fmt: skip
+        # What AMD's own kernels write is read, though LLVM 22 refuses it: see encodings.py.
+        taken = ("OPSEL_HI2",) if encoding.name == "VOP3PX2 (f4, LLVM 22)" else ()
+        bits = [at for name, field in encoding.fields.items() if field.value is not None and name not in taken
+                for at in range(8 * encoding.size) if field.mask >> at & 1]  # fmt: skip
         codes += [(int.from_bytes(code, "little") ^ 1 << at).to_bytes(len(code), "little") for at in bits]
     assert len(codes) > 10
     for code, (expected, _) in zip(codes, disassembled(codes, *where)):

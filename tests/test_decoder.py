@@ -233,6 +233,16 @@ def test_what_amds_own_kernels_of_gfx1250_write_is_read_though_llvm_22_refuses_i
     assert disassembled([bytes.fromhex(code)], "gfx1250")[0][0] is None
 
 
+def test_scales_before_an_f4_product_of_amds_kernels_belong_to_it():
+    """AITER, hsa/gfx1250/f4gemm: v0 in the scales' unused SRC2, 0 in the product's unused OPSEL_HI2. LLVM 22 prints the
+    first half as a load of scales by itself, and finds no instruction in the second."""
+    code = bytes.fromhex("002035cc5ca50204640088cc0811021a")
+    line = "v_wmma_scale_f32_32x16x128_f4 v[100:115], v[8:23], v[8:15], 0, v92, v82 matrix_a_reuse"
+    assert mmacalc.disassemble(code, "gfx1250") == line
+    assert [one.name for one in decode(code, "gfx1250")] == ["v_wmma_scale_f32_32x16x128_f4"]
+    assert disassembled([code], "gfx1250")[0][0].startswith("v_wmma_ld_scale_paired_b32 v92, v82")
+
+
 # Instructions with a number that has a name, and where in the code the number is.
 NUMBERED = {
     "s_getreg_b32 s0, 0": 0, "s_setreg_b32 0, s0": 0, "s_sendmsg 0": 0, "s_sendmsg_rtn_b32 s0, 0": 0, "s_waitcnt 0": 0,

@@ -139,7 +139,8 @@ _SCALE_CDNA5: Any = (
     ("SCALE_NEG2", "63", "unused", 0),
 )
 # LLVM 22 wrote v0 into SRC2, LLVM 24 (pull requests 167777 and 178404) the inline constant 0, code 128; AMD's own
-# kernels have s0, code 0 (AITER, hsa/gfx1250), which LLVM 22 refuses to decode.
+# kernels (AITER, hsa/gfx1250) have s0, code 0, or v0, and then sometimes 0 in the unused OPSEL_HI2 of an f4 product.
+# LLVM 22 decodes neither: it prints the latter as V_WMMA_LD_SCALE*_PAIRED and words that are no instruction.
 _SCALE_CDNA5_LLVM22 = (
     *(row for row in _SCALE_CDNA5 if not row[0].startswith("SCALE_SRC2")),
     ("SCALE_SRC2", _AT["SRC2"], "unused", 256),
@@ -261,5 +262,5 @@ def _scaled_cdna5(suffix: str, scale: Any, f4: Any) -> tuple[Encoding, Encoding,
 
 VOP3P_CDNA5_LD_SCALE, VOP3PX2_F8F6F4, VOP3PX2_F4 = _scaled_cdna5("", _SCALE_CDNA5, _CDNA5_F4)
 VOP3P_CDNA5_LD_SCALE_LLVM22, VOP3PX2_F8F6F4_LLVM22, VOP3PX2_F4_LLVM22 = _scaled_cdna5(
-    ", LLVM 22", _SCALE_CDNA5_LLVM22, _CDNA5_F4_LLVM22
+    ", LLVM 22", _SCALE_CDNA5_LLVM22, _CDNA5_F4
 )
