@@ -1,6 +1,7 @@
 """PTX kernels run right without a finding, a deleted synchronisation is named, and anything else is an Error."""
 
 import contextlib
+import re
 import shutil
 import subprocess
 import zlib
@@ -121,6 +122,12 @@ def test_an_endless_kernel_ends_at_its_limit_and_says_where_it_was():
         Error, match=r"at its limit, stopped after \d+ warp instructions: 64 threads at line 3 \(bra L\)"
     ):
         mmacalc.launch(kernel, 2, 32, np.zeros(4), limit=500)
+
+
+def test_all_kernels_of_a_file_given_for_one_are_refused_with_the_name_to_take():
+    kernels = mmacalc.load(".version 8.0 .target sm_80 .address_size 64 .visible .entry k(.param .u64 p) { ret; }")
+    with pytest.raises(Error, match=re.escape("it takes one of them, such as kernels['k']")):
+        mmacalc.launch(kernels, 1, 32, np.zeros(4))
 
 
 def test_what_is_not_covered_stops_a_launch_before_anything_runs():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import overload
 
 import numpy as np
@@ -127,7 +128,7 @@ def launch(
     record.family.require("launch", record.title)
     grid_size, block_size = dim3("grid", grid), dim3("block", block)
     if not callable(kernel):
-        raise Error(f"launch: the kernel is {shown(kernel)}; it takes a function, called as kernel(wave, *args)")
+        raise Error(f"launch: {_not_a_kernel(kernel)}")
     size = record.wave(wave_size)
     memory = Memory(BankCounter(record, size))
     state = Launch(record, "".join(filter(str.isalnum, arch.lower())), size, memory)
@@ -245,3 +246,11 @@ def _pointers(kernel: Callable[..., object], args: tuple[Any, ...], memory: Memo
         names = []
     names += [f"argument {number + 1}" for number in range(len(names), len(args))]
     return [memory.argument(a, name) if isinstance(a, np.ndarray) else a for a, name in zip(args, names)]
+
+
+def _not_a_kernel(kernel: object) -> str:
+    """What to say of `kernel`; all of a file's kernels, as `mmacalc.load` gives them, are often given for one."""
+    if isinstance(kernel, Mapping) and kernel:
+        names = "'" + "', '".join(map(str, kernel)) + "'"
+        return f"these are the kernels of a file by name ({names}); it takes one of them, such as kernels[{next(iter(kernel))!r}]"
+    return f"the kernel is {shown(kernel)}; it takes a function, called as kernel(wave, *args), or a kernel of mmacalc.load"
