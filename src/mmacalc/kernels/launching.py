@@ -252,5 +252,7 @@ def _not_a_kernel(kernel: object) -> str:
     """What to say of `kernel`; all of a file's kernels, as `mmacalc.load` gives them, are often given for one."""
     if isinstance(kernel, Mapping) and kernel:
         names = "'" + "', '".join(map(str, kernel)) + "'"
-        return f"these are the kernels of a file by name ({names}); it takes one of them, such as kernels[{next(iter(kernel))!r}]"
-    return f"the kernel is {shown(kernel)}; it takes a function, called as kernel(wave, *args), or a kernel of mmacalc.load"
+        one = f"kernels[{next(iter(kernel))!r}]"
+        return f"these are the kernels of a file by name ({names}); it takes one of them, such as {one}"
+    one = "a function, called as kernel(wave, *args), or a kernel of mmacalc.load"
+    return f"the kernel is {shown(kernel)}; it takes {one}"
