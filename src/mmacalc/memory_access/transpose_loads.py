@@ -1,8 +1,8 @@
 """Loads that transpose a matrix on its way from LDS or global memory into the registers of an operand.
 
 A lane holds several k of one row of A (or column of B). Where memory holds the matrix the other way round, A column
-by column or B row by row, these loads transpose it: each group of 16 lanes (16 bits of RDNA4 and gfx1250: 8) takes a tile of as many
-rows of A (columns of B) and `elements` k, and the lane of row i receives that row's k:
+by column or B row by row, these loads transpose it: each group of 16 lanes (16 bits, RDNA4 and gfx1250: 8) takes a
+tile of as many rows of A (columns of B) and `elements` k, and the lane of row i receives that row's k:
 
     k i -> lane (i), item (k)
 
