@@ -24,11 +24,12 @@ class Gemm:
         self.path = compiled(self.source, target, folder / "gemm.hsaco", self.plan.wave, OPTIONS.get(target, ()))
         self.kernels = mmacalc.load(self.path)
 
-    def launch(self, sizes, padding=(0, 0, 0), seed=0):
+    def launch(self, sizes, padding=(0, 0, 0), seed=0, nan=None):
         """A product of random small integers: (report, how many elements of D are wrong, whether it was aligned).
 
         Args:
-            padding: elements behind each row of A, B and D in memory, which D's must keep.
+            padding: elements behind each row of A, B and D in memory, which D's must keep. nan: a row of A and column
+                of B whose scales are NaN, and so must their products be, but no others.
         """
         m, n, k = sizes
         rng = np.random.default_rng(seed)
@@ -46,6 +47,8 @@ class Gemm:
         kernel = self.kernels[self.plan.name + "_any" * (not aligned)]
         if self.inst.scaled:
             scales = [rng.integers(126, 129, (size, k // 32)).astype(np.uint8) for size in (m, n)]
+            for scale in scales if nan is not None else []:
+                scale[nan] = 255
             a, b = (
                 matrix * np.repeat(2.0 ** (scale.astype(float) - 127), 32, 1) for matrix, scale in zip((a, b.T), scales)
             )
@@ -53,7 +56,10 @@ class Gemm:
         more = scales if self.inst.scaled else []
         report = mmacalc.launch(kernel, self.plan.blocks(m, n), self.plan.threads, *given, d, *more, m, n, k, *leads)
         # RDNA3 rounds sums of products that others give exactly; see its arithmetic model.
-        wrong = ~(abs(decode(d[:, :n], form) - a @ b) < 0.5)
+        found = decode(d[:, :n], form)
+        wrong = ~(abs(found - a @ b) < 0.5)
+        if nan is not None:
+            wrong[nan], wrong[:, nan] = ~np.isnan(found[nan]), ~np.isnan(found[:, nan])
         kept = d[:, n:].view(np.uint8) == EMPTY
         return report, int(wrong.sum() + (~kept).sum()), aligned
 

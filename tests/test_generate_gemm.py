@@ -89,6 +89,22 @@ def test_formats_of_a_gemm_are_mixed_and_scaled(target, name, options, tmp_path)
     assert conflicts(report) == 0
 
 
+@sampled(("target", "name", "options"), [
+    ("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4", {"cbsz": "fp4", "blgp": "fp4", "tile": "32x96x256"}),
+    ("gfx950", "v_mfma_scale_f32_32x32x64_f8f6f4", {"cbsz": "fp8", "blgp": "fp8", "tile": "64x64x128"}),
+    ("gfx1250", "v_wmma_scale_f32_16x16x128_f8f6f4", {"matrix_a_fmt": "fp8", "tile": "32x96x128"}),
+    ("gfx950", "v_mfma_scale_f32_32x32x64_f8f6f4", {"cbsz": "fp8", "blgp": "fp8", "tile": "64x128x192"}),
+    ("gfx1250", "v_wmma_scale_f32_32x16x128_f4", {"tile": "64x32x512"}),
+], 1)  # fmt: skip
+def test_scales_of_a_row_that_are_nan_reach_no_other_row(target, name, options, tmp_path):
+    """Behind a row's last scale lies the next row's first: of K whose scales fill words of 32 bits, and of others."""
+    made = Gemm(target, name, ("row", "col"), tmp_path, **options)
+    for blocks in (20, 4, *[7, 18] * (target == "gfx950")):
+        for m, n in ((40, 36), (17, 33)):
+            report, wrong, _ = made.launch((m, n, 32 * blocks), nan=3)
+            assert (report.findings, wrong) == ((), 0)
+
+
 EVERY = [("gfx908", 64), ("gfx90a", 64), ("gfx942", 64), ("gfx950", 64), ("gfx1100", 32), ("gfx1100", 64),
          ("gfx1201", 32), ("gfx1201", 64), ("gfx1250", 32)]  # fmt: skip
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCALED_K", "VECTOR", "Piece", "Plan", "Turn", "best_swizzle", "cycles_lost", "held_k", "kpack_of", "pieces",
-    "plan", "small_tile", "transposing", "turns_of", "writes",
+    "plan", "scale_span", "small_tile", "transposing", "turns_of", "writes",
 ]  # fmt: skip
 
 VECTOR = 16  # bytes of a lane's access
@@ -260,7 +260,8 @@ def plan(
         for name, extent, along_k in zip("AB", (m, n), orders)
     )
     used = a.tile.bytes + b.tile.bytes
-    buffers = _buffers(inst, used, stages, 1 if _loads_to_lds(inst, a_turn, b_turn) else WORKGROUPS)
+    more = _scale_bytes(wanted, size) if inst.scaled else 0
+    buffers = _buffers(inst, used, more, stages, 1 if _loads_to_lds(inst, a_turn, b_turn) else WORKGROUPS)
     tiles = m // unit[0], n // unit[1]
     found = Plan(inst, size, fields, swapped, *waves, *tiles, kpack, depth // least, buffers, a, b, a_turn, b_turn)
     return checked_scales(found, scales)
@@ -297,7 +298,7 @@ class _Registers(TupleRecord):
         held = tiles_m * tiles_n * inst.operand("D", self.wave).registers * self.sums
         parts = (tiles_m * a.registers + tiles_n * b.registers) * self.kpack
         stage = (m * a.format.bits + n * b.format.bits) * k // (32 * waves_m * waves_n * self.wave)
-        scales = 2 * (tiles_m + tiles_n) * (k // (inst.k * self.kpack)) * inst.scaled  # of this stage and the next
+        scales = (VECTOR // 4 + (tiles_m + tiles_n) * (k // (inst.k * self.kpack))) * inst.scaled  # the next, and these
         others = self.turning + OTHER_REGISTERS
         if inst.architecture.targets[0] in TO_LDS and not self.turning:  # parts of two steps instead of the next stage
             stage, others = parts, others + ROWS_OF_K_REGISTERS * self.along_k.count(False)
@@ -406,14 +407,37 @@ def _loads_to_lds(inst: Instruction, *turns: Turn | None) -> bool:
     return inst.architecture.targets[0] in TO_LDS and not any(turns)
 
 
-def _buffers(inst: Instruction, used: int, stages: int | None, workgroups: int) -> int:
-    """How many tiles of A and B LDS holds: two where that many workgroups still fit."""
+def _buffers(inst: Instruction, used: int, more: int, stages: int | None, workgroups: int) -> int:
+    """How many tiles of A and B LDS holds: two where that many workgroups still fit.
+
+    Args:
+        used: bytes of one; more: bytes of scales.
+    """
     most = inst.architecture.lds_bytes
-    if stages is not None and (stages not in (1, 2) or stages * used > most):
-        raise Error(f"stages is 1 or 2, and {used} bytes of LDS each have to fit into {most}; got {stages}")
-    if used > most:
-        raise Error(f"the tiles take {used} bytes of LDS, of which a workgroup has {most}: ask for a smaller tile")
-    return stages or (2 if 2 * used * workgroups <= most else 1)
+    scales = f" and {more} of scales" if more else ""
+    if stages is not None and (stages not in (1, 2) or stages * used + more > most):
+        raise Error(f"stages is 1 or 2, and {used} bytes of LDS each{scales} have to fit into {most}; got {stages}")
+    if used + more > most:
+        raise Error(
+            f"the tiles take {used} bytes of LDS{scales}, of which a workgroup has {most}: ask for a smaller tile"
+        )
+    return stages or (2 if (2 * used + more) * workgroups <= most else 1)
+
+
+def scale_span(depth: int) -> int:
+    """The scales of a row that a kernel loads at once: those of whole stages of so many k.
+
+    >>> scale_span(128), scale_span(192), scale_span(1024)
+    (16, 12, 32)
+    """
+    stage = depth // SCALED_K
+    return stage * max(1, VECTOR // stage)
+
+
+def _scale_bytes(tile: tuple[int, int, int], wave: int) -> int:
+    """The bytes of LDS for scales: two tiles, of rows for whole waves."""
+    rows = sum(-(-each // wave) * wave for each in tile[:2])
+    return 2 * rows * -(-scale_span(tile[2]) // VECTOR) * VECTOR
 
 
 def _side(

@@ -8,10 +8,13 @@ this one.
 
 from __future__ import annotations
 
-from .fragments import fragment, total
-from .gemm import SCALED_K, VECTOR, pieces
+from itertools import product
+
+from .fragments import total
+from .gemm import VECTOR, pieces
+from .gemm_hip_scales import halves, scale_functions, scales, scales_of_stage
 from .gemm_scales import end_of_stage
-from .hip import ARGUMENTS, FIELDS, signs
+from .hip import ARGUMENTS, FIELDS, WAITS, signs
 from .staging import WORDS
 
 TYPE_CHECKING = False
@@ -97,6 +100,7 @@ TURNED = {
 
 def stage_functions(found: Plan) -> Iterator[str]:
     """The functions that load stages, and transpose them."""
+    yield from scale_functions(found)
     if found.direct:
         yield DIRECT
     for bits in sorted({found.a.bits, found.b.bits}):
@@ -111,7 +115,7 @@ def stages(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     for side, turn in _sides(found):
         yield from _places(found, side, turn)
     if found.instruction.scaled:
-        yield from _scales(found)
+        yield from scales(found)
     yield from _fetching(found)
     yield from _storing(found)
     yield from _multiplying(found, builtin)
@@ -167,55 +171,6 @@ def _turned_places(side: Side, turn: Turn) -> Iterator[str]:
     yield f"        {letter}_at[n * {turn.rows} + m] = {row} + {letter}_first[n] * {size};"
     yield "}"
     yield ""
-
-
-def _scales(found: Plan) -> Iterator[str]:
-    """Scales go from memory to the registers that the instruction takes, a stage ahead."""
-    steps = found.steps
-    yield f"// Scales: one for each {SCALED_K} k of a row of A (column of B), loaded a stage ahead like the stage."
-    yield f"const int blocks = K / {SCALED_K};  // of a row"
-    for side in (found.a, found.b):
-        letter, name = side.name.lower(), side.name
-        first, extent = ("first_m", "rows") if name == "A" else ("first_n", "columns")
-        tiles = "TILES_M" if name == "A" else "TILES_N"
-        part = fragment(found.scale(name))
-        yield f"// S{name}: {part.operand.pattern}"
-        yield from part.variables(f"s{letter}")
-        yield f"const __amdgpu_buffer_rsrc_t {letter}_scales = buffer("
-        yield f"    S{name} + (long){first} * blocks, {extent} * blocks);"
-        yield f"unsigned int {letter}_scale[{steps}][{tiles}], {letter}_scale_next[{steps}][{tiles}];"
-    yield "const auto fetch_scales = [&](int first) __attribute__((always_inline)) {"
-    yield f"    for (int step = 0; step < {steps}; ++step) {{"
-    for side in (found.a, found.b):
-        yield from (f"        {line}" for line in _scale_loads(found, side))
-    yield "    }"
-    yield "};"
-    yield "const auto keep_scales = [&]() __attribute__((always_inline)) {"
-    yield f"    for (int step = 0; step < {steps}; ++step) {{"
-    for side in (found.a, found.b):
-        letter, tiles = side.name.lower(), "TILES_M" if side.name == "A" else "TILES_N"
-        yield f"        for (int tile = 0; tile < {tiles}; ++tile)"
-        yield f"            {letter}_scale[step][tile] = {letter}_scale_next[step][tile];"
-    yield "    }"
-    yield "};"
-    yield ""
-
-
-def _scale_loads(found: Plan, side: Side) -> Iterator[str]:
-    letter, name = side.name.lower(), side.name
-    wave, tiles = ("wave_m", "TILES_M") if name == "A" else ("wave_n", "TILES_N")
-    part = fragment(found.scale(name))
-    outer, inner = ("row", "column") if part.operand.name == "SA" else ("column", "row")
-    block = total([(getattr(digit, inner) // SCALED_K, f"s{letter}_{digit.name}") for digit in part.digits])
-    each = found.instruction.k // SCALED_K
-    load = LOADS[len(part.items)][1]
-    yield f"const int {letter}_block = first + {each} * step" + (f" + {block};" if block != "0" else ";")
-    yield f"for (int tile = 0; tile < {tiles}; ++tile) {{"
-    row = total([(1, wave), (found.tile(name), "tile"), (1, part.first(outer, f"s{letter}"))])
-    yield f"    const int at = ({row}) * blocks + {letter}_block;"
-    yield f"    {letter}_scale_next[step][tile] = __builtin_amdgcn_raw_buffer_load_{load}("
-    yield f"        {letter}_scales, {letter}_block < blocks ? at : OUTSIDE, 0, 0);"
-    yield "}"
 
 
 def _fetching(found: Plan) -> Iterator[str]:
@@ -282,8 +237,7 @@ def _begun(found: Plan) -> Iterator[str]:
         yield f"if (!aligned && left <= 0) {ends};  // a buffer of one row would have a negative size"
     if len(along) < 2:
         yield "const int stage = least(left, BLOCK_K);  // k inside"
-    if found.instruction.scaled:
-        yield f"fetch_scales(k / {SCALED_K});"
+    yield from scales_of_stage(found, "fetch", "k")
 
 
 def _size(side: Side) -> str:
@@ -304,7 +258,7 @@ def _fetched(found: Plan) -> Iterator[str]:
         each = MOST_ELEMENTS * side.bits // (8 * width)
         yield f"for (int n = 0; n < {name}_LOADS; ++n) {{"
         yield f"    {letter}_next[n] = fetch{side.bits}_{width}<aligned>({letter}_matrix, {letter}_at[n], {inside});"
-        yield f"    // At most {MOST_ELEMENTS} elements on their way, each in a register."
+        yield f"    // At most {MOST_ELEMENTS} elements on their way{IN_REGISTERS[side.bits < 8]}."
         yield f"    if (!aligned && n % {each} == {each - 1}) __builtin_amdgcn_sched_barrier(0);"
         yield "}"
 
@@ -346,8 +300,6 @@ def _storing(found: Plan) -> Iterator[str]:
             word = _word(f"{letter}_next[n]", turn.width, "e")
             word = f"(u32x2){{{letter}_next[n][2 * e], {letter}_next[n][2 * e + 1]}}" if size == 8 else word
             yield f"            *({WORDS[size]} *)({to}) = {word};"
-    if found.instruction.scaled:
-        yield "    keep_scales();"
     yield "};"
 
 
@@ -371,12 +323,37 @@ def _multiplying(found: Plan, builtin: Intrinsic) -> Iterator[str]:
         yield f"        {RELABELLED}"
         yield f"        for (int part = 0; part < {found.kpack}; ++part)"
     more = "    " * (found.kpack > 1)
-    yield f"{more}        for (int i = 0; i < TILES_M; ++i)"
-    yield f"{more}            for (int j = 0; j < TILES_N; ++j)"
-    yield f"{more}                sum[i][j] = {builtin.builtin}("
-    yield f"{more}                    {_call(found, builtin)});"
+    yield from (f"        {more}{line}" for line in _products(found, builtin))
     yield "    }"
+    yield from (f"    {line}" for line in _apart(found))
     yield "};"
+
+
+def _products(found: Plan, builtin: Intrinsic) -> Iterator[str]:
+    """The products of a step, two tiles at a time where a register has the scales of two."""
+    each = [halves(found, side) if found.instruction.scaled else 1 for side in "AB"]
+    steps = [f"{index} += {count}" if count > 1 else f"++{index}" for index, count in zip("ij", each)]
+    block = each != [1, 1]
+    yield f"for (int i = 0; i < TILES_M; {steps[0]})"
+    yield f"    for (int j = 0; j < TILES_N; {steps[1]})" + " {" * block
+    for a, b in product(range(each[0]), range(each[1])):
+        i, j = (index + f" + {half}" * bool(half) for index, half in zip("ij", (a, b)))
+        yield f"        sum[{i}][{j}] = {builtin.builtin}("
+        yield f"            {_call(found, builtin, places=(i, j), rows=(a, b))});"
+    yield from ["    }"] * block
+
+
+def _apart(found: Plan) -> Iterator[str]:
+    """The wait states behind products of gfx1250 that clang 22.1.8 leaves out.
+
+    Its hazard recognizer (getWaitStatesSince) goes back through a block once, on whichever way it meets first, so
+    behind branches it may count the instructions of the longer way.
+    """
+    if found.instruction.architecture.targets[0] == "gfx1250" and found.instruction.scaled:
+        yield "// Others write what products read: behind branches clang 22.1.8 does not always wait for that."
+        yield "__builtin_amdgcn_sched_barrier(0);"
+        nops = "\\n".join(["v_nop"] * WAITS)
+        yield f'asm volatile("{nops}" : "+v"(sum[TILES_M - 1][TILES_N - 1]) : : "memory");'
 
 
 def _multiplying_parts(found: Plan, builtin: Intrinsic) -> Iterator[str]:
@@ -418,6 +395,7 @@ def _multiplying_parts(found: Plan, builtin: Intrinsic) -> Iterator[str]:
 
 ELEMENTS = "element by element: registers have no room for these and parts of A and B"
 MOST_ELEMENTS = 64  # of a thread on their way, where they are loaded one by one
+IN_REGISTERS = (", each in a register", ", each pair in a register")
 RELABELLED = "// k is relabelled: an instruction takes a part of the elements that a lane has read."
 
 
@@ -429,14 +407,27 @@ def _parts(found: Plan, side: Side, steps: int = 1) -> str:
     return f"union {{ {letter}_value part[{found.kpack}]; unsigned int word[{words}]; }} {letter}{count}[{tiles}]"
 
 
-def _call(found: Plan, builtin: Intrinsic, held: str = "") -> str:
-    part = "part" if found.kpack > 1 else "0"
-    values = {argument(found, "A"): f"a{held}[i].part[{part}]", argument(found, "B"): f"b{held}[j].part[{part}]"}
-    given = {**ARGUMENTS, **signs(found.instruction, found.fields), **values, "c": "sum[i][j]"}
+def _call(
+    found: Plan,
+    builtin: Intrinsic,
+    held: str = "",
+    places: tuple[str, str] = ("i", "j"),
+    rows: tuple[int, int] = (0, 0),
+) -> str:
+    """The arguments of a product.
+
+    Args:
+        places: the numbers of the tiles of A and B; rows: which half of a wave has their scales.
+    """
+    part, (i, j) = "part" if found.kpack > 1 else "0", places
+    values = {argument(found, "A"): f"a{held}[{i}].part[{part}]", argument(found, "B"): f"b{held}[{j}].part[{part}]"}
+    given = {**ARGUMENTS, **signs(found.instruction, found.fields), **values, "c": f"sum[{i}][{j}]"}
     given |= {"a_scale": "0", "b_scale": "0"}
     if found.instruction.scaled:
-        given[f"{argument(found, 'A')}_scale"] = "a_scale[step][i]"
-        given[f"{argument(found, 'B')}_scale"] = "b_scale[step][j]"
+        for side, index, row in zip("AB", "ij", rows):
+            place = f"{index} / 2" if halves(found, side) > 1 else index
+            given[f"{argument(found, side)}_scale"] = f"{side.lower()}_scale[step][{place}]"
+            given[f"{argument(found, side)}_scale_row"] = str(row)
     texts = []
     for name in builtin.arg_names:
         field = FIELDS.get(name, name)
@@ -499,10 +490,10 @@ def _direct_loop(found: Plan) -> Iterator[str]:
     yield "fetch_stage(0, 0);"
     yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
     yield "    wait_for_loads();  // of this stage"
-    if found.instruction.scaled:
-        yield "    keep_scales();"
+    yield from (f"    {line}" for line in scales_of_stage(found, "keep", "k"))
     yield "    synchronize();  // and all have multiplied the one before, whose buffer is free"
     yield "    begin_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
+    yield from (f"    {line}" for line in scales_of_stage(found, "read", "k"))
     yield "    multiply_stage(buffer, true);"
     yield "    end_stage();"
     yield from (f"    {line}" for line in end_of_stage(found))
@@ -527,8 +518,10 @@ def _staged_loop(found: Plan) -> Iterator[str]:
         yield "for (int k = 0; k < K; k += BLOCK_K) {"
         yield f"    if (!aligned) fetch_stage(k);  // {ELEMENTS}"
         yield "    store_stage();"
+        yield from (f"    {line}" for line in scales_of_stage(found, "keep", "k"))
         yield "    synchronize();"
         yield "    if (aligned) fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
+        yield from (f"    {line}" for line in scales_of_stage(found, "read", "k"))
         yield "    multiply_stage();"
         yield from (f"    {line}" for line in end_of_stage(found))
         yield "    synchronize();  // before LDS is written again"
@@ -536,15 +529,18 @@ def _staged_loop(found: Plan) -> Iterator[str]:
     else:
         yield f"fetch_stage(0{more});"
         yield "store_stage(0);"
+        yield from scales_of_stage(found, "keep", "0")
         yield "synchronize();"
         yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
         if not found.direct:
             yield "    if (aligned) fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
+        yield from (f"    {line}" for line in scales_of_stage(found, "read", "k"))
         yield f"    multiply_stage(buffer{', false' * found.direct});"
         yield from (f"    {line}" for line in end_of_stage(found))
         condition = "" if found.direct else "if (!aligned) "
         yield f"    {condition}fetch_stage(k + BLOCK_K{more});  // {ELEMENTS}"
         yield "    store_stage(buffer ^ 1);"
+        yield from (f"    {line}" for line in scales_of_stage(found, "keep", "k + BLOCK_K"))
         yield "    synchronize();"
         yield "};"
         yield from _in_turn()

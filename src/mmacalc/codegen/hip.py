@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from .fragments import Fragment
     from .source import Request
 
-__all__ = ["HEADER", "PREFIX", "SYNCHRONIZE", "kernel", "reached", "signs", "source", "values"]
+__all__ = ["HEADER", "PREFIX", "SYNCHRONIZE", "WAITS", "kernel", "reached", "signs", "source", "values"]
 
-# The most wait states after an SWMMAC of gfx1250 (LLVM 22.1.8, checkWMMACoexecutionHazards).
+# The most wait states after a WMMA or SWMMAC of gfx1250 (LLVM 22.1.8, checkWMMACoexecutionHazards).
 WAITS = 8
 
 HEADER = """\
