@@ -366,3 +366,41 @@ def test_a_fence_that_lacks_between_threads_that_share_tensor_memory_is_a_note(
         named = [lines[int(line) - 1] for line in where.split(" ", 1)[1].split(", ")]
         assert len(named) == len(statements)
         assert all(statement in line for statement, line in zip(statements, named))
+
+
+@pytest.mark.parametrize("schedule", [None, 2])
+@pytest.mark.parametrize(
+    ("line", "instead"),
+    [
+        ("", ""),
+        ("mov.pred %p4, 0;", "mov.pred %p4, 1;"),
+        ("tcgen05.wait::st.sync.aligned;", ""),
+        (" bar.sync 0; @%p3", " @%p3"),
+        ("before_thread_sync; // of", "after_thread_sync; //"),
+        ("%d5, %r7, %p4;", "%d5, %r7, %p5;"),
+        ("C: mbarrier", "bar.sync 0; bra D; C: mbarrier"),
+    ],
+)
+def test_products_that_ctas_issue_at_once_are_as_those_of_one_thread_after_the_other(
+    line: str, instead: str, schedule: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three CTAs with inputs of their own, right and with mistakes: D and all that is found are the same."""
+    image = np.random.default_rng(7).integers(-4, 5, (3, 2560)).astype(np.float16)
+    text = HANDOVER.replace("READ", read(32)).replace("IDESC", str(1 << 4 | 4 << 17 | 8 << 24))
+    for name, rows in (("DA", 128), ("DB", 32)):
+        text = text.replace(name, str(rows * 16 >> 4 << 16 | 128 >> 4 << 32 | 1 << 46))
+    offsets = "".join(f"mov.u32 %r9, %ctaid.x; mul.wide.u32 %d2, %r9, {size}; add.u64 %d{at}, %d{at}, %d2;"
+                      for at, size in ((0, 5120), (1, 16384)))  # fmt: skip
+    text = text.replace("[out];", f"[out]; {offsets} setp.ne.u32 %p5, %r9, 0;").replace(
+        line or "//", instead or "//", 1
+    )
+    found = []
+    for alone in (False, True):
+        if alone:
+            one_by_one = lambda ctas, _: [[at] for at in range(len(ctas))]  # noqa: E731
+            monkeypatch.setattr("mmacalc.kernels.ptx.tensor_products._issued_at_once", one_by_one)
+        out = np.zeros((3, 128, 32), np.float32)
+        report = mmacalc.launch(mmacalc.load(text)["k"], 3, 128, image, out, schedule=schedule)
+        found.append((str(report.findings), str(report.notes), out.tobytes()))
+    assert found[0] == found[1]
+    assert (found[0][:2] != ("()", "()")) == (line[:4] not in ("", "mov.", "%d5,"))

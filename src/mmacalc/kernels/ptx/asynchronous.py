@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.errors import Error, plural
+from .tensor_commits import carry_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -401,6 +402,7 @@ class Asynchronous:
         for flight in self.flights.values():
             if flight.barriers:
                 first.setdefault(int(self.machine.team_of[flight.thread]), flight)
+        carry_out(flight.deliver for flight in first.values())
         for flight in first.values():
             self.complete(flight)
         return bool(first)

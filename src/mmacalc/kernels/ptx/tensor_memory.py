@@ -18,8 +18,9 @@ from .accesses import SHARED_BASE
 from .arithmetic import least_or_greatest
 from .floats import finished
 from .operation import DTYPES
+from .tensor_commits import commit, complete_queues
 from .tensor_fences import AFTER, BEFORE, ThreadFences
-from .tensor_products import commit, copy, multiply, shift
+from .tensor_products import copy, multiply, shift
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -190,6 +191,28 @@ class TensorMemory:
         self.machine.launch.find("tensor memory", step, "touches columns that are not allocated", np.array([thread]))
         return False
 
+    def quiet(self, threads: Array, ctas: Array, quarters: Array, columns: Array) -> Array:
+        """Of threads, each with CTAs (thread, CTA) of its own, whether it is plain that a product of theirs may write
+        cells: no other operation or load touches them, and their last write is of the thread's own operations, in
+        flight or complete. Where it is not, `check_reads` and `check` are to be asked."""
+        part = slice(int(columns[0]), int(columns[-1]) + 1)
+        index = ctas[..., None], quarters, part
+
+        def of_one(array: Array) -> tuple[Array, Array]:
+            found = array[index].reshape(len(threads), -1)
+            return found[:, 0], (found == found[:, :1]).all(axis=1)
+
+        (writer, same), (clock, at_once) = of_one(self.writer), of_one(self.clock)
+        busy: Any = self.busy[index].any(axis=(2, 3))
+        fine: Array = (busy == busy[:, :1]).all(axis=1)
+        fine &= ~self.reading[index].any(axis=(1, 2, 3)) & (self.owner[:, part][ctas] != 0).all(axis=(1, 2))
+        for at, thread in enumerate(threads.tolist()):
+            known = self.commits.get(thread, {}).get(int(writer[at]), -1) >= clock[at]
+            own = bool(self.queues.get(thread)) if busy[at, 0] else bool(same[at] and at_once[at] and known)
+            loads = [self.reads.get((cta, quarter)) for cta in ctas[at].tolist() for quarter in quarters.tolist()]
+            fine[at] &= own and not any(loads)
+        return fine
+
     def check(  # noqa: PLR0913
         self, step: Step, thread: int, cta: int, quarters: Array, columns: Array, reads: bool, own: bool = False,
         does: str = "",
@@ -250,9 +273,7 @@ class TensorMemory:
 
     def finish(self) -> None:
         """Complete what is in flight at the end of the launch; columns that are not freed are findings."""
-        for queue in self.queues.values():
-            for product in queue:
-                product()
+        complete_queues([(queue, (thread, None, 0)) for thread, queue in self.queues.items()])
         self.queues = {}
         for warp in list(self.stores):
             self.settle(warp)

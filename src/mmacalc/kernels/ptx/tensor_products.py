@@ -15,15 +15,15 @@ from ...families.descriptors import INPUT_CODES, MX, OUTPUT_CODES, SCALE_CODES, 
 from ...families.tensor_memory import COLUMNS, LANES, copy_layout
 from ...ptx.module import Address, is_braced
 from .matrix_descriptors import SWIZZLE_MODES, matrix_granules, matrix_offsets
-from .mbarriers import shared_address
+from .tensor_commits import Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from numpy.typing import NDArray
 
+    from ...emulator.execution import Places
     from ...ptx.module import Statement
     from .compiler import Compiler
     from .machine import Machine, Threads
@@ -32,111 +32,12 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["commit", "copy", "moved_up", "multiply", "shift"]
+__all__ = ["copy", "moved_up", "multiply", "shift"]
 
 # The swizzle of a shared-memory descriptor of tcgen05, bits 61 to 63 (PTX ISA 9.7.16.4.1).
 TCGEN05_SWIZZLES = {0: "none", 6: "32B", 4: "64B", 2: "128B"}
-PIPED = ("cp", "shift")
-"""Operations that a tcgen05.mma of the same thread follows without a wait (PTX ISA 9.7.16.6.2)."""
 PADDED = {"b4x16_p64": 4, "b6x16_p32": 6}
 """The bits of elements that tcgen05.cp gives a byte each."""
-
-
-def commit(compiler: Compiler, statement: Statement, step: Step) -> None:
-    """tcgen05.commit: an arrival when the products and copies of the thread so far are complete."""
-
-    operand, *rest = statement.operands
-    address = shared_address(compiler, statement, operand)
-    mask = compiler.source(rest[0], "u16") if rest else None
-    step.critical = frozenset(compiler.accessed[0])
-
-    def run(machine: Machine, threads: Threads) -> None:
-        at = address(machine, threads)
-        masks = np.broadcast_to(mask(machine, threads), (len(threads),)) if mask else np.zeros(len(threads), int)
-        for number, thread in enumerate(threads.number.tolist()):
-            one = threads.where(threads.number == thread)
-            targets = [int(at[number])] if not masks[number] else [
-                rank << 24 | int(at[number]) & 0xFFFFFF for rank in range(16) if int(masks[number]) >> rank & 1
-            ]  # fmt: skip
-            places = [int(machine.shared_places(step, one, np.array([target]), 8)[0]) for target in targets]
-            queue = machine.tensor_memory.queues.pop(thread, [])
-            barriers = [machine.asynchronous.barrier(step, one.number, place) for place in places]
-            first = next((barrier for barrier in barriers if barrier is not None), None)
-            member = machine.member_of[thread : thread + 1]
-            released = machine.order.release(int(machine.team_of[thread]), member)
-
-            def deliver(
-                queue: Any = queue,
-                first: Any = first,
-                clocks: Array = released,
-                thread: int = thread,
-                places: Any = places,
-            ) -> None:
-                # It says that all earlier products of the thread are complete, those of its earlier commits included.
-                known = machine.tensor_memory.commits.setdefault(thread, {})
-                agent, clock = (first.agent, first.phase + 1) if first is not None else (None, 0)
-                for product in queue:
-                    product(agent, clock)
-                if agent is not None:
-                    known[agent] = clock
-                for earlier, phase in known.items():
-                    clocks[earlier] = max(clocks[earlier], phase)
-                for place in places:
-                    machine.asynchronous.arrive(step, np.array([thread]), place, np.ones(1, np.int64), release=clocks)
-
-            machine.asynchronous.fly(
-                step, thread, np.zeros(0, np.int64), True, deliver, [(place, 0) for place in places]
-            )
-
-    step.run = run
-
-
-class _Operation:
-    """A product or copy in flight: it is carried out when its commit's mbarrier is waited for."""
-
-    def __init__(
-        self,
-        machine: Machine,
-        step: Step,
-        thread: int,
-        carry_out: Callable[[], None],
-        cells: list[Any],
-        reads: list[Array],
-        sources: tuple[tuple[int, Array], ...] = (),
-    ) -> None:
-        """cells: (CTA, quarters of the lanes, columns) that it writes; reads: granules of shared memory; sources:
-        (CTA, columns) of Tensor Memory that it reads."""
-        self.machine, self.step, self.thread, self.carry_out = machine, step, thread, carry_out
-        self.cells, self.reads = cells, reads
-        self.sources = [(thread, cta, columns, step) for cta, columns in sources]
-        self.number = machine.asynchronous.next
-        machine.asynchronous.next += 1
-        memory = machine.tensor_memory
-        for cta, quarters, columns in cells:
-            index = (cta, quarters[:, None], columns)
-            memory.busy[index] += 1
-            memory.step[index] = step.index
-        for source in self.sources:
-            memory.reading[source[1], :, source[2]] += 1
-            memory.readers.append(source)
-        if step.statement.modifiers[0] in PIPED:
-            memory.piped.setdefault(thread, {})[self.number] = self
-        for granules in reads:
-            machine.begin_reading(granules, self.number)
-
-    def __call__(self, agent: int | None = None, clock: int = 0) -> None:
-        machine, memory = self.machine, self.machine.tensor_memory
-        self.carry_out()
-        memory.piped.get(self.thread, {}).pop(self.number, None)
-        member = int(machine.member_of[self.thread])
-        for cta, quarters, columns in self.cells:
-            memory.busy[(cta, quarters[:, None], columns)] -= 1
-            memory.note(self.step, cta, quarters, columns, agent if agent is not None else member, clock)
-        for source in self.sources:
-            memory.reading[source[1], :, source[2]] -= 1
-            memory.readers = [one for one in memory.readers if one is not source]
-        for granules in self.reads:
-            machine.end_reading(granules, self.number)
 
 
 def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
@@ -181,20 +82,19 @@ def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
 
                 machine.tensor_memory.check_reads(step, thread, cta, quarters, used, "writes")
 
-                def carry_out(cta: int = cta, places: Array = places, first: int = first, base: int = base) -> None:
-                    data = np.ascontiguousarray(machine.shared[places[..., None] + np.arange(4)]).view(np.uint32)[
-                        ..., 0
-                    ]
-                    data = _widened(data, narrow) if narrow else data
-                    memory = machine.tensor_memory
-                    memory.cells[cta, first + lane, base + column] = data[row, word]
-                    memory.written[cta, first + lane, base + column] = True
-
-                machine.tensor_memory.queues.setdefault(thread, []).append(
-                    _Operation(machine, step, thread, carry_out, [(cta, quarters, used)], [granules])
-                )
+                carry_out = partial(_copied, machine, (cta, first + lane, base + column), places, (row, word), narrow)
+                one, where = np.array([thread]), np.array([[cta]])
+                Operation(machine, step, one, where, carry_out, (quarters, used), [granules[None]])
 
     step.run = run
+
+
+def _copied(machine: Machine, index: Any, places: Array, chosen: Any, narrow: int, _: Array) -> None:
+    """Carry out tcgen05.cp: the chosen of the words at places of shared memory go to cells, by their index."""
+    data = np.ascontiguousarray(machine.shared[places[..., None] + np.arange(4)]).view(np.uint32)[..., 0]
+    data = _widened(data, narrow) if narrow else data
+    machine.tensor_memory.cells[index] = data[chosen]
+    machine.tensor_memory.written[index] = True
 
 
 def _columns(step: Step, first: int, count: int) -> Array:
@@ -233,14 +133,12 @@ def shift(compiler: Compiler, statement: Statement, step: Step) -> None:
             for cta in (own & ~1, own | 1) if pair else (own,):
                 _may_multiply(memory, step, thread, cta, quarters, columns)
 
-                def carry_out(cta: int = cta, columns: Array = columns, lane: int = lane) -> None:
+                def carry_out(_: Array, cta: int = cta, columns: Array = columns, lane: int = lane) -> None:
                     for cells in (memory.cells, memory.written):
                         part = cells[cta, lane:, columns[0] : columns[-1] + 1]
                         part[:] = moved_up(part)
 
-                memory.queues.setdefault(thread, []).append(
-                    _Operation(machine, step, thread, carry_out, [(cta, quarters, columns)], [])
-                )
+                Operation(machine, step, np.array([thread]), np.array([[cta]]), carry_out, (quarters, columns), [])
 
     step.run = run
 
@@ -298,20 +196,33 @@ def multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
         lanes = [each(one) for one in masks]
         if zeros is not None and each(zeros).any():
             raise Error(f"line {step.line}: {step.text}: a zero-column mask that is not 0 is not covered")
-        for number, thread in enumerate(threads.number.tolist()):
-            values = {name: int(one[number]) for name, one in given.items()}
+        operands = list(zip(*[one.tolist() for one in (*given.values(), *lanes)]))
+        for alike in _issued_at_once(machine.cta_of[threads.number] >> pair, operands):
+            words = operands[alike[0]]
+            values = dict(zip(given, words))
             form = form_of(values["descriptor"], values["D"] >> 20 & 1)
-            product = _Product(machine, step, thread, form, values, pair)
-            product.scale, product.shifts, product.mask = scale, shifts, [int(one[number]) for one in lanes]
+            product = _Product(machine, step, threads.number[alike], form, values, pair)
+            product.scale, product.shifts, product.mask = scale, shifts, list(words[len(given) :])
             product.issue()
 
     step.run = run
 
 
+def _issued_at_once(ctas: Array, operands: list[tuple[int, ...]]) -> list[list[int]]:
+    """Threads that have the same operands, by their indices: each with others only where all are in CTAs of their own,
+    or pairs of them."""
+    if len(np.unique(ctas)) < len(ctas):
+        return [[at] for at in range(len(ctas))]
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for at, words in enumerate(operands):
+        groups.setdefault(words, []).append(at)
+    return list(groups.values())
+
+
 class _Form:
     """What an instruction descriptor makes of a statement, for one half of the lanes: the instruction with shape and
-    types, the descriptor's fields, where the operands in Tensor Memory lie, the lanes and
-    registers of those that are read only, and D's lanes and quarters of the lanes."""
+    types, the descriptor's fields, where the operands in Tensor Memory lie, the lanes and registers of those that are
+    read only, D's lanes and quarters of the lanes, and the lane of each row of D where rows lie in lanes."""
 
     def __init__(self, step: Step, inst: Any, kind: str, a_in_cells: bool, word: int, half: int) -> None:
         self.kind, self.a_in_cells = kind, a_in_cells
@@ -329,6 +240,15 @@ class _Form:
         self.cells = {name: np.unique([place.lane.reshape(-1), place.register.reshape(-1)], axis=1)
                       for name, place in self.places.items() if name != "D"}  # fmt: skip
         self.quarters = np.unique(self.lanes % LANES // 32)
+        self.rows = _rows(self.places["D"])
+
+
+def _rows(place: Places) -> Array | None:
+    """The lane of each row of D, if each is in one lane, a 32-bit element in each column; else None."""
+    if place.bits != 32 or place.copies > 1 or place.lane.ndim != 3 or place.lane.shape[1] != place.registers:
+        return None
+    lane, register = place.lane[..., 0], place.register[..., 0]
+    return lane[:, 0] if (lane == lane[:, :1]).all() and (register == np.arange(place.registers)).all() else None
 
 
 def _shaped(step: Step, inst: Any, kind: str, word: int) -> tuple[Any, dict[str, int]]:
@@ -360,112 +280,140 @@ def _shaped(step: Step, inst: Any, kind: str, word: int) -> tuple[Any, dict[str,
 
 
 class _Product:
-    """A tcgen05.mma of one thread. values: the operands by name, addresses and descriptors; scale: its scale-input-d;
-    shifts: whether the rows of A move up; mask: the words of the lanes that stay as they are, or none."""
+    """A tcgen05.mma of some threads, each in a CTA or pair of its own. values: the operands by name, addresses and
+    descriptors, which are the same for all; scale: its scale-input-d; shifts: whether the rows of A move up; mask: the
+    words of the lanes that stay as they are, or none."""
 
     scale: int
     shifts: bool
     mask: list[int]
 
     def __init__(
-        self, machine: Machine, step: Step, thread: int, form: _Form, values: dict[str, int], pair: bool
+        self, machine: Machine, step: Step, threads: Array, form: _Form, values: dict[str, int], pair: bool
     ) -> None:
-        self.machine, self.step, self.thread, self.form, self.values = machine, step, thread, form, values
-        own = int(machine.cta_of[thread])
-        self.ctas = [own & ~1, own | 1] if pair else [own]
+        self.machine, self.step, self.threads, self.form, self.values = machine, step, threads, form, values
+        own = machine.cta_of[threads]
+        self.ctas: Array = np.stack([own & ~1, own | 1], 1) if pair else own[:, None]  # (thread, CTA)
         self.starts = {name: values[name] & 0xFFFF for name in form.places}
         self.columns = _columns(step, self.starts["D"], form.places["D"].registers)
         self.matrices: dict[str, Array] = {}
 
     def issue(self) -> None:
         """Check what it may read and write, and enter it as in flight."""
-        step, thread, form, memory = self.step, self.thread, self.form, self.machine.tensor_memory
+        step, form, memory = self.step, self.form, self.machine.tensor_memory
         reads = [self._shared(name) for name in "AB" if name not in self.starts]
         read_only = {name: _columns(step, start, form.places[name].registers)
                      for name, start in self.starts.items() if name != "D"}  # fmt: skip
-        sources = tuple([(cta, columns) for cta in self.ctas for columns in read_only.values()])
-        for cta in self.ctas:
-            _may_multiply(memory, step, thread, cta, form.quarters, self.columns)
-            for columns in read_only.values():
-                _may_read(memory, step, thread, cta, columns)
-        written = [(cta, form.quarters, self.columns) for cta in self.ctas]
-        operation = _Operation(self.machine, step, thread, self.carry_out, written, reads, sources)
-        memory.queues.setdefault(thread, []).append(operation)
+        quiet = memory.quiet(self.threads, self.ctas, form.quarters, self.columns)
+        for thread, ctas, free in zip(self.threads.tolist(), self.ctas.tolist(), quiet.tolist()):
+            for cta in ctas:
+                if not free:
+                    _may_multiply(memory, step, thread, cta, form.quarters, self.columns)
+                for columns in read_only.values():
+                    _may_read(memory, step, thread, cta, columns)
+        Operation(self.machine, step, self.threads, self.ctas, self.carry_out, (form.quarters, self.columns), reads,
+                  tuple(read_only.values()))  # fmt: skip
 
     def _shared(self, name: str) -> Array:
-        """Locate and check a matrix in shared memory; gives its granules."""
+        """Locate and check a matrix in shared memory; gives its granules, (thread, granule)."""
         machine, step, form, code = self.machine, self.step, self.form, self.values[name]
         rows, depth = form.inst.n, form.inst.k
         if name == "A":
             rows, depth = form.inst.m, depth // (2 if form.inst.sparse else 1)
         mode, bits = _mode(step, code), _shared_bits(form.kind, form.inst, name)
-        shape = (rows // len(self.ctas), depth, bits)
+        shape = (rows // self.ctas.shape[1], depth, bits)
         turned = bool(form.fields.get(f"transpose_{name.lower()}", 0))
         layout = (code, *shape, turned, SWIZZLE_MODES[mode])
         offsets, alone = matrix_offsets(*layout), matrix_granules(*layout, machine.granule)
-        _inside(machine, step, self.thread, offsets, max(1, bits // 8))
-        self.matrices[name] = np.concatenate([cta * machine.shared_size + offsets for cta in self.ctas])
-        granules = np.concatenate([cta * machine.shared_size // machine.granule + alone for cta in self.ctas])
-        machine.check_async_read(step, self.thread, granules)
-        machine.descriptors.check(step, np.array([self.thread]), name, code, mode, shape, granules)
+        _inside(machine, step, int(self.threads[0]), offsets, max(1, bits // 8))
+        self.matrices[name] = offsets
+        starts = self.ctas * (machine.shared_size // machine.granule)
+        granules = (starts[..., None] + alone).reshape(len(starts), -1)
+        machine.check_async_reads(step, self.threads, list(granules))
+        for at, thread in enumerate(self.threads.tolist()):
+            if not at or machine.descriptors.swizzles is not None:
+                machine.descriptors.check(step, np.array([thread]), name, code, mode, shape, granules[at])
         return granules
 
-    def carry_out(self) -> None:
-        """Compute D."""
-        memory, place = self.machine.tensor_memory, self.form.places["D"]
-        codes = {name: self._elements(name) for name in self.matrices}
+    def carry_out(self, at: Array) -> None:
+        """Compute D of some of the threads, by their indices."""
+        ctas, inst = self.ctas[at], self.form.inst
+        codes = {name: self._elements(name, ctas) for name in self.matrices}
         if "B" in codes:
-            codes["B"] = codes["B"].T
-        codes |= {name: self._read_only(name) for name in self.starts if name != "D"}
-        file = self._cells("D")
-        old = gather(file, place)
+            codes["B"] = codes["B"].swapaxes(-1, -2)
+        codes |= {name: self._read_only(name, ctas, at) for name in self.starts if name != "D"}
+        rows = self._rows_of_d(ctas)
+        file = np.ascontiguousarray(self._cells("D", ctas)) if rows is None else np.zeros(0, np.uint32)
+        old = gather(file, self.form.places["D"]) if rows is None else self.machine.tensor_memory.cells[rows]
         codes["C"] = np.zeros_like(old)
         if self.values["accumulates"]:
-            codes["C"] = _scaled(self.step, old, self.form.inst.format("D").name, self.scale)
-            if not all(memory.written[cta][:, self.columns].any() for cta in self.ctas):
-                self._undefined("accumulates on Tensor Memory that nothing has written")
-        fresh = np.ascontiguousarray(file)
-        scatter(fresh, compute(self.form.execution, codes, rearrange=False), place)
-        self._write(np.swapaxes(fresh, 0, 1))
+            codes["C"] = _scaled(self.step, old, inst.format("D").name, self.scale)
+            some: Any = self.machine.tensor_memory.written[:, :, self._slice("D")][ctas].any(axis=(2, 3))
+            self._undefined("accumulates on Tensor Memory that nothing has written", at[(~some).any(axis=1)])
+        found = compute(self.form.execution, codes, rearrange=False)
+        if rows is None:
+            scatter(file, found, self.form.places["D"])
+            self._write(np.swapaxes(file, -1, -2), ctas)
+        else:
+            kept = self._touched()[self.form.rows]
+            index = rows[0][:, kept], rows[1][kept], rows[2]
+            self.machine.tensor_memory.cells[index] = found[:, kept]
+            self.machine.tensor_memory.written[index] = True
 
-    def _cells(self, name: str) -> Array:
-        """The register file of an operand in Tensor Memory."""
-        start, place = self.starts[name], self.form.places[name]
-        whole = np.concatenate([self.machine.tensor_memory.cells[cta] for cta in self.ctas])
-        whole = moved_up(whole) if self.shifts and name == "A" else whole
-        return np.swapaxes(whole[: place.lanes, start : start + place.registers], 0, 1)
+    def _slice(self, name: str) -> slice:
+        """The columns of an operand in Tensor Memory."""
+        return slice(self.starts[name], self.starts[name] + self.form.places[name].registers)
 
-    def _read_only(self, name: str) -> Array:
+    def _rows_of_d(self, ctas: Array) -> tuple[Array, Array, slice] | None:
+        """Where (CTA, row, column) of D lies in Tensor Memory, if its rows lie in lanes."""
+        lanes = self.form.rows
+        return None if lanes is None else (ctas[:, lanes // LANES], lanes % LANES, self._slice("D"))
+
+    def _cells(self, name: str, ctas: Array) -> Array:
+        """The register files of an operand in Tensor Memory, one of each thread."""
+        place = self.form.places[name]
+        part = self.machine.tensor_memory.cells[:, :, self._slice(name)][ctas]
+        whole = part.reshape(len(ctas), -1, part.shape[-1])
+        if self.shifts and name == "A":
+            whole = np.stack([moved_up(one) for one in whole])
+        return np.swapaxes(whole[:, : place.lanes], -1, -2)
+
+    def _read_only(self, name: str, ctas: Array, at: Array) -> Array:
         """The encodings of an operand in Tensor Memory, which something must have written."""
         lane, register = self.form.cells[name]
-        written = np.concatenate([self.machine.tensor_memory.written[cta] for cta in self.ctas])
-        if not written[lane, self.starts[name] + register].all():
-            self._undefined(f"reads {name} in Tensor Memory that nothing has written")
-        return gather(self._cells(name), self.form.places[name])
+        written = self.machine.tensor_memory.written[ctas[:, lane // LANES], lane % LANES, self.starts[name] + register]
+        self._undefined(f"reads {name} in Tensor Memory that nothing has written", at[~written.all(axis=1)])
+        return gather(self._cells(name, ctas), self.form.places[name])
 
-    def _elements(self, name: str) -> Array:
+    def _elements(self, name: str, ctas: Array) -> Array:
         """The encodings of a matrix in shared memory, (row, depth), with the sign that the descriptor gives them."""
         inst, kind = self.form.inst, self.form.kind
         bits = inst.format(name).bits
-        codes = _elements(self.machine, self.matrices[name], _shared_bits(kind, inst, name), bits)
+        codes = _elements(self.machine, ctas, self.matrices[name], _shared_bits(kind, inst, name), bits)
         negated = self.form.fields.get(f"negate_{name.lower()}", 0)
         return codes ^ codes.dtype.type(1 << bits - 1) if negated else codes
 
-    def _undefined(self, what: str) -> None:
-        self.machine.launch.find("uninitialised", self.step, what, np.array([self.thread]))
+    def _undefined(self, what: str, at: Array) -> None:
+        for thread in self.threads[at].tolist():
+            self.machine.launch.find("uninitialised", self.step, what, np.array([thread]))
 
-    def _write(self, whole: Array) -> None:
-        """Write D's lanes, but those that the mask leaves."""
-        memory = self.machine.tensor_memory
+    def _touched(self) -> Array:
+        """Of each lane whether D is written there: the mask leaves some."""
         touched = np.zeros(self.form.places["D"].lanes, bool)
         touched[self.form.lanes] = True
         if self.mask:
             off = np.array([word >> bit & 1 for word in self.mask for bit in range(32)], bool)
             touched &= ~np.resize(off, len(touched))
-        for at, cta in enumerate(self.ctas):
+        return touched
+
+    def _write(self, whole: Array, ctas: Array) -> None:
+        """Write D's lanes, (thread, lane, column)."""
+        memory, touched = self.machine.tensor_memory, self._touched()
+        for at in range(ctas.shape[1]):
             rows = np.flatnonzero(touched[at * LANES : (at + 1) * LANES])
-            memory.cells[cta][rows[:, None], self.columns] = whole[at * LANES + rows][:, : len(self.columns)]
-            memory.written[cta][rows[:, None], self.columns] = True
+            index = ctas[:, at, None], rows, self._slice("D")
+            memory.cells[index] = whole[:, at * LANES + rows]
+            memory.written[index] = True
 
 
 def _inside(machine: Machine, step: Step, thread: int, offsets: Array, size: int) -> None:
@@ -495,7 +443,7 @@ def _may_multiply(memory: TensorMemory, step: Step, thread: int, cta: int, quart
     """As `check`, but products of one thread on one accumulator follow each other."""
     memory.check_reads(step, thread, cta, quarters, columns, "writes")
     index = (cta, quarters[:, None], columns)
-    own = any(product.thread == thread for product in memory.queues.get(thread, []))
+    own = bool(memory.queues.get(thread))
     if memory.busy[index].any() and (
         own or memory.machine.program.steps[int(memory.step[index].max())].statement.modifiers[:1] == ("mma",)
     ):
@@ -507,9 +455,9 @@ def _may_read(memory: TensorMemory, step: Step, thread: int, cta: int, columns: 
     """As `check`, of an operand of a product; what copies and shifts of the same thread write is there in time."""
     piped = np.zeros((4, COLUMNS), np.int32)
     for operation in memory.piped.get(thread, {}).values():
-        for other, quarters, written in operation.cells:
-            if other == cta:
-                piped[quarters[:, None], written] += 1
+        if cta in operation.ctas:
+            quarters, written = operation.cells
+            piped[quarters[:, None], written] += 1
     left = columns[~((memory.busy[cta] == piped).all(axis=0) & piped.any(axis=0))[columns]]
     if len(left):
         memory.check(step, thread, cta, np.arange(4), left, True)
@@ -520,13 +468,16 @@ def _shared_bits(kind: str, shaped: Any, name: str) -> int:
     return 8 if kind in ("f8f6f4", "mxf8f6f4") else int(shaped.format(name).bits)
 
 
-def _elements(machine: Machine, places: Array, slot: int, bits: int) -> Array:
-    """The encodings at places (row, depth) of shared memory."""
+def _elements(machine: Machine, ctas: Array, offsets: Array, slot: int, bits: int) -> Array:
+    """The encodings at offsets (row, depth) of the shared memory of CTAs (thread, CTA): (thread, row, depth), with the
+    rows of a thread's second CTA behind those of its first."""
     size = max(1, slot // 8)
-    codes = np.ascontiguousarray(machine.shared[places[..., None] + np.arange(size)]).view(f"u{size}")[..., 0]
+    memory = machine.shared.view(f"u{size}")
+    places = (ctas * machine.shared_size)[..., None, None] // size + offsets // size
+    codes: Array = memory[places.reshape(len(ctas), -1, offsets.shape[1])]
     if slot == 4:
-        half = np.arange(places.shape[1]) & 1
-        return codes >> (4 * half).astype(np.uint8) & np.uint8(15)
-    if bits < slot:
+        half = np.arange(offsets.shape[1]) & 1
+        codes = codes >> (4 * half).astype(np.uint8) & np.uint8(15)
+    elif bits < slot:
         codes = (codes >> np.uint8(2 if bits == 4 else 0)) & np.uint8((1 << bits) - 1)
     return codes

@@ -1,0 +1,178 @@
+"""Operations of tcgen05 in flight, and tcgen05.commit, by which they complete (PTX ISA 9.0, 9.7.16.6).
+
+Threads of several CTAs that issue an operation at once make one `Operation`, and where their commits complete at once,
+so does it: one product on arrays of all those CTAs, which share neither shared memory nor Tensor Memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .mbarriers import shared_address
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ...ptx.module import Statement
+    from .asynchronous import Barrier
+    from .compiler import Compiler
+    from .machine import Machine, Threads
+    from .program import Step
+
+    Array = NDArray[Any]
+
+__all__ = ["Operation", "carry_out", "commit"]
+
+PIPED = ("cp", "shift")
+"""Operations that a tcgen05.mma of the same thread follows without a wait (PTX ISA 9.7.16.6.2)."""
+
+
+class Operation:
+    """A product or copy in flight of each of some threads, all in CTAs of their own: it is carried out when the
+    mbarrier of the thread's commit is waited for."""
+
+    def __init__(  # noqa: PLR0913
+        self, machine: Machine, step: Step, threads: Array, ctas: Array, carry_out: Callable[[Array], None],
+        cells: tuple[Array, Array], reads: list[Array], sources: tuple[Array, ...] = (),
+    ) -> None:  # fmt: skip
+        """ctas: (thread, CTA) that it touches; carry_out: does it for some of the threads, by their indices; cells:
+        quarters of the lanes and columns that it writes; reads: (thread, granule) of shared memory; sources: columns of
+        Tensor Memory that it reads."""
+        self.machine, self.step, self.threads, self.ctas, self.carry_out = machine, step, threads, ctas, carry_out
+        self.cells, self.reads, self.sources = cells, reads, sources
+        self.at = {thread: at for at, thread in enumerate(threads.tolist())}
+        self.left: Array = np.ones(len(threads), bool)
+        self.number = machine.asynchronous.next
+        machine.asynchronous.next += 1
+        memory = machine.tensor_memory
+        index = self._index(ctas)
+        memory.busy[index] += 1
+        memory.step[index] = step.index
+        self.readers: list[list[Any]] = [[] for _ in self.at]
+        for columns in sources:
+            for mine, thread, own in zip(self.readers, threads.tolist(), ctas.tolist()):
+                mine += [(thread, cta, columns, step) for cta in own]
+            memory.reading[ctas.reshape(-1)[:, None], :, columns] += 1
+        memory.readers += [reader for mine in self.readers for reader in mine]
+        if step.statement.modifiers[0] in PIPED:
+            for thread in self.at:
+                memory.piped.setdefault(thread, {})[self.number] = self
+        self._begin_reading()
+        for thread in self.at:
+            memory.queues.setdefault(thread, []).append(self)
+
+    def _index(self, ctas: Array) -> tuple[Array, Array, Array]:
+        """Of what it writes in CTAs."""
+        quarters, columns = self.cells
+        return ctas.reshape(-1)[:, None, None], quarters[:, None], columns
+
+    def _begin_reading(self) -> None:
+        self.held = [granules[self.left].reshape(-1) for granules in self.reads]
+        for granules in self.held:
+            self.machine.begin_reading(granules, self.number)
+            self.machine.reading[self.number] = self.step
+
+    def complete(self, commits: list[tuple[int, int | None, int]]) -> None:
+        """It is complete for threads, which learn of that by an agent at a clock; without one by themselves."""
+        machine, memory = self.machine, self.machine.tensor_memory
+        at = np.array([self.at[thread] for thread, _, _ in commits])
+        self.carry_out(at)
+        for thread, _, _ in commits:
+            memory.piped.get(thread, {}).pop(self.number, None)
+        agents = [int(machine.member_of[thread]) if agent is None else agent for thread, agent, _ in commits]
+        ctas, many = self.ctas[at], self.ctas.shape[1]
+        index = self._index(ctas)
+        memory.busy[index] -= 1
+        memory.writer[index] = np.repeat(agents, many)[:, None, None]
+        memory.clock[index] = np.repeat([clock for _, _, clock in commits], many)[:, None, None]
+        memory.step[index] = self.step.index
+        for columns in self.sources:
+            memory.reading[ctas.reshape(-1)[:, None], :, columns] -= 1
+        if self.sources:
+            over = {id(reader) for number in at.tolist() for reader in self.readers[number]}
+            memory.readers = [one for one in memory.readers if id(one) not in over]
+        for granules in self.held:
+            machine.end_reading(granules, self.number)
+        self.left[at] = False
+        if self.left.any():
+            self._begin_reading()
+
+
+class _Commit:
+    """What a tcgen05.commit does when it is complete: so are the operations before it, and it arrives at mbarriers,
+    of which `first` is the first. clocks: what its thread knew and had done."""
+
+    def __init__(
+        self, machine: Machine, step: Step, thread: int, queue: list[Operation], first: Barrier | None, clocks: Array,
+        places: list[int],
+    ) -> None:  # fmt: skip
+        self.machine, self.step, self.thread, self.queue = machine, step, thread, queue
+        self.first, self.clocks, self.places = first, clocks, places
+
+    def learnt(self) -> tuple[int, int | None, int]:
+        """The thread, and by which agent at which clock it learns of the end of its operations."""
+        return self.thread, *((None, 0) if self.first is None else (self.first.agent, self.first.phase + 1))
+
+    def __call__(self) -> None:
+        carry_out([self])
+        # It says that all earlier products of the thread are complete, those of its earlier commits included.
+        known = self.machine.tensor_memory.commits.setdefault(self.thread, {})
+        _, agent, clock = self.learnt()
+        if agent is not None:
+            known[agent] = clock
+        for earlier, phase in known.items():
+            self.clocks[earlier] = max(self.clocks[earlier], phase)
+        thread, one = np.array([self.thread]), np.ones(1, np.int64)
+        for place in self.places:
+            self.machine.asynchronous.arrive(self.step, thread, place, one, release=self.clocks)
+
+
+def carry_out(deliveries: Iterable[Any]) -> None:
+    """Complete the operations of commits, at most one of a team: those of a thread in their order, and at once what was
+    issued at once. Other deliveries are left."""
+    complete_queues([(one.queue, one.learnt()) for one in deliveries if isinstance(one, _Commit)])
+
+
+def complete_queues(queues: list[tuple[list[Operation], tuple[int, int | None, int]]]) -> None:
+    """Complete the operations of threads, and empty their queues."""
+    while queues := [(queue, learnt) for queue, learnt in queues if queue]:
+        heads: dict[int, tuple[Operation, list[Any]]] = {}
+        for queue, learnt in queues:
+            operation = queue.pop(0)
+            heads.setdefault(operation.number, (operation, []))[1].append(learnt)
+        for operation, commits in heads.values():
+            operation.complete(commits)
+
+
+def commit(compiler: Compiler, statement: Statement, step: Step) -> None:
+    """tcgen05.commit: an arrival when the products and copies of the thread so far are complete."""
+
+    operand, *rest = statement.operands
+    address = shared_address(compiler, statement, operand)
+    mask = compiler.source(rest[0], "u16") if rest else None
+    step.critical = frozenset(compiler.accessed[0])
+
+    def run(machine: Machine, threads: Threads) -> None:
+        at = address(machine, threads)
+        masks = np.broadcast_to(mask(machine, threads), (len(threads),)) if mask else np.zeros(len(threads), int)
+        for number, thread in enumerate(threads.number.tolist()):
+            one = threads.where(threads.number == thread)
+            targets = [int(at[number])] if not masks[number] else [
+                rank << 24 | int(at[number]) & 0xFFFFFF for rank in range(16) if int(masks[number]) >> rank & 1
+            ]  # fmt: skip
+            places = [int(machine.shared_places(step, one, np.array([target]), 8)[0]) for target in targets]
+            queue = machine.tensor_memory.queues.pop(thread, [])
+            barriers = [machine.asynchronous.barrier(step, one.number, place) for place in places]
+            first = next((barrier for barrier in barriers if barrier is not None), None)
+            member = machine.member_of[thread : thread + 1]
+            released = machine.order.release(int(machine.team_of[thread]), member)
+            deliver = _Commit(machine, step, thread, queue, first, released, places)
+            machine.asynchronous.fly(
+                step, thread, np.zeros(0, np.int64), True, deliver, [(place, 0) for place in places]
+            )
+
+    step.run = run
