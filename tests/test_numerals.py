@@ -110,7 +110,7 @@ def tried(words, form):
                 yield [*words[:at], word[: digits.start()] + number + word[digits.end() :], *words[at + 1 :]]
 
 
-@sampled("step", [6, 1], 1)
+@sampled("step", [6, 3, 1], 1, whole=1)
 def test_a_number_of_any_length_or_form_is_read_or_refused_wherever_one_can_stand(step, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.savetxt("numbers.csv", np.eye(16), delimiter=",", fmt="%g")

@@ -40,7 +40,7 @@ from _thread import RLock
 
 from ..base.checks import arguments_checked
 from ..base.errors import Error, did_you_mean
-from ..base.records import imported
+from ..base.records import Cache, imported
 from ..families import family
 from ..model import Architecture, Instruction, Product
 from ..model.architecture import VENDORS
@@ -144,7 +144,11 @@ class Catalog:
         for entry in self._entries.values():
             owners |= dict.fromkeys(entry.architecture.series, entry.architecture.name)
         refused = dict.fromkeys(self._refused, "refused")
-        own = {known: arch for known, arch in owners.items() if makers(name) <= makers(known) or self._made_by(name, arch)}
+        named = makers(name)
+        own = {
+            known: arch for known, arch in owners.items()
+            if named <= makers(known) or named <= {self._entries[arch].architecture.vendor}
+        }  # fmt: skip
         found = meaning(name, {**own, **refused})
         if found is None:
             raise self._unknown(name, short, meaning(name, owners), owners)
@@ -251,14 +255,24 @@ def normalised(name: str) -> str:
     return short
 
 
-def makers(name: str) -> set[str]:
+def makers(name: str) -> frozenset[str]:
     """The vendors that a product's text names: see `MAKERS`.
 
     >>> makers("Intel Arc A770"), makers("amd-mi300x"), makers("A100"), sorted(makers("AMD RTX4090"))
-    ({'intel'}, {'amd'}, set(), ['amd', 'nvidia'])
+    (frozenset({'intel'}), frozenset({'amd'}), frozenset(), ['amd', 'nvidia'])
     """
+    if len(name) > 100:  # longer than any name: not worth keeping
+        return _makers(name)
+    found: frozenset[str] = _MAKERS.get(name, lambda: _makers(name))
+    return found
+
+
+_MAKERS = Cache(4096)  # a text that is no name to the letter is compared with every name
+
+
+def _makers(name: str) -> frozenset[str]:
     if name.isdecimal():
-        return set()
+        return frozenset()
     words = "".join([letter if letter.isalnum() else " " for letter in name.lower()]).split()
     found = {MAKERS[word] for word in words if word in MAKERS}
     joined = "".join(words)
@@ -266,7 +280,7 @@ def makers(name: str) -> set[str]:
         if (rest := joined.removeprefix(brand)) and rest != joined:
             found.add(MAKERS[brand])
             joined = rest
-    return found
+    return frozenset(found)
 
 
 @arguments_checked

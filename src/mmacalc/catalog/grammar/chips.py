@@ -10,7 +10,7 @@ In a known name, `*` stands for a digit and `#` for one from 1 to 9, so that "rt
 from __future__ import annotations
 
 from ...base.errors import Error
-from ...base.records import TupleRecord
+from ...base.records import Cache, TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def meaning(text: str, known: Mapping[str, str]) -> Meaning | None:
     given = _words(text)
     if not given:
         return None
-    phrases = {name: _words(name) or [name] for name in known}
+    phrases = {name: _words(name) or (name,) for name in known}
     inside = {name: words for name, words in phrases.items() if all(_any_fits(given, word) for word in words)}
     if inside:
         most = max(map(len, inside.values()))
@@ -86,10 +86,20 @@ def meaning(text: str, known: Mapping[str, str]) -> Meaning | None:
     return Meaning(around[0], True)
 
 
-def _words(text: str) -> list[str]:
+_WORDS = Cache(4096)  # each text is compared with the words of every name
+
+
+def _words(text: str) -> tuple[str, ...]:
     """The words of a name, without the vendor's."""
+    if len(text) > 100:  # longer than any name: not worth keeping
+        return _split(text)
+    found: tuple[str, ...] = _WORDS.get(text, lambda: _split(text))
+    return found
+
+
+def _split(text: str) -> tuple[str, ...]:
     spaced = "".join([letter if letter.isalnum() or letter in "*#" else " " for letter in text.lower()])
-    return [word for word in spaced.split() if word not in VENDORS]
+    return tuple([word for word in spaced.split() if word not in VENDORS])
 
 
 def _capability(text: str) -> str:
@@ -153,6 +163,6 @@ def _one_owner(text: str, names: list[str], known: Mapping[str, str]) -> None:
         raise Error(f"'{text}' is ambiguous: {', '.join(shown[:-1])} or {shown[-1]}; give one of them")
 
 
-def _filled(name: str, given: list[str]) -> str:
+def _filled(name: str, given: tuple[str, ...]) -> str:
     """A known name with the words of a text in the places of its patterns."""
     return " ".join([next((word for word in given if _fits(word, place)), place) for place in name.split()])
