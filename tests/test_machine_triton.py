@@ -83,15 +83,6 @@ def test_lint_finds_nothing_in_the_disassembly_of_any_of_them(target, tmp_path):
         path.write_bytes(UNITS.read(f"{target}/{name}.hsaco"))
         report = mmacalc.lint(answer(["disassemble", str(path)]).out, target)
         assert report.findings == (), (name, report.findings[:2])
-        expert = any("expert scheduling" in clause for clause in report.unchecked)
-        assert expert or target != "gfx1250" or any("s_set_vgpr_msb" in clause for clause in report.unchecked)
-
-
-def test_wait_states_are_judged_but_in_the_mode_of_expert_scheduling():
-    early = "v_wmma_f32_16x16x32_f16 v[0:7], v[64:71], v[96:103], v[128:135]\nv_mov_b32 v0, v240\n"
-    for value, found in ((2, 0), (0, 1)):
-        mode = f"s_setreg_imm32_b32 hwreg(HW_REG_WAVE_SCHED_MODE, 0, 2), {value}\n"
-        assert len(mmacalc.lint(mode + early, "gfx1250").findings) == found
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx950"])

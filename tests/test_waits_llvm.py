@@ -590,6 +590,18 @@ def test_gfx1250_waits_at_least_as_long_as_llvm_24_does_on_the_newer_stepping():
     assert more == {"v_exp_f32"}
 
 
+def test_expert_scheduling_of_gfx1250_waits_as_llvm_24_does():
+    """C alone is waited for though LLVM does not (issue 222932)."""
+    mode, compared = "s_setreg_imm32_b32 hwreg(HW_REG_WAVE_SCHED_MODE, 0, 2), 2\n", 0
+    for target, first, second, nops in later_answers():
+        if target == "gfx1250" and second != "v_mov_b32 v128, v240":
+            found = mmacalc.waits(f"{mode}{first}\n{second}\n", target).waits
+            assert max((one.wait.states for one in found), default=0) == nops, (first, second)
+            assert bool(mmacalc.lint(f"{mode}{first}\n{second}\n", target).of_kind("wait states")) == bool(nops)
+            compared += 1
+    assert compared > 1000
+
+
 @pytest.mark.parametrize(("target", "states"), [("gfx1250", 4), ("gfx1251", 8)])
 def test_c_of_a_wmma_is_not_overwritten_while_it_is_read(target, states):
     """LLVM's issue 222932; a C that is D was covered before."""

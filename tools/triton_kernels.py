@@ -562,12 +562,16 @@ def run_on_amd(case: Case, target: str, made: Any, folder: Path) -> Any:
     """The report of a launch of an object of code."""
     path = folder / "kernel.hsaco"
     path.write_bytes(made.asm["hsaco"])
-    kernel = mmacalc.load(path)[made.metadata.name]
+    return launched_on_amd(case, target, mmacalc.load(path)[made.metadata.name], made.metadata.shared)
+
+
+def launched_on_amd(case: Case, target: str, kernel: Any, shared: int, **options: Any) -> Any:
+    """The report of a launch of a loaded kernel. shared: the bytes of LDS that Triton says it needs."""
     given = [case.args[name] for name in case.kernel.arg_names if name in case.args]
     expected = sum(not one.value_kind.startswith("hidden_") for one in kernel.arguments)
     given += [None] * (expected - len(given))  # scratch that these kernels do not use
-    shared = max(0, made.metadata.shared - kernel.descriptor.group_segment_size)
-    return mmacalc.launch(kernel, case.grid, 4 * TARGETS[target], *given, shared=shared)
+    shared = max(0, shared - kernel.descriptor.group_segment_size)
+    return mmacalc.launch(kernel, case.grid, 4 * TARGETS[target], *given, shared=shared, **options)
 
 
 def arguments_of(case: Case, made: Any) -> list[Any]:

@@ -8,8 +8,9 @@ at once; every instruction between two others gives one wait state and s_nop N g
 unit is v_nop only VALU instructions count); macros are not expanded and give none; `.if` and `.rept` are read once, as
 written; registers of names that the listing does not set are unknown and make no finding, and s_waitcnt_depctr with
 such a name is taken to wait for everything; nor does v_wmma_f64_16x16x4_f64 make one, whose wait states no source
-gives. Where the listing sets gfx12's mode of expert scheduling, or chooses registers above v255 that it does not name,
-wait states are not judged, and `unchecked` says so. Waits for memory are those of `memory_waits`.
+gives. Where the listing sets gfx12's mode of expert scheduling, wait states are those of gfx1250's stepping B0
+(`tables.EXPERT`); where it chooses registers above v255 that it does not name they are not judged, and `unchecked` says
+so. Waits for memory are those of `memory_waits`.
 
 Operands of a line are checked by the assembler itself (`mmacalc.asm.assembler`), so of matrix instructions, moves of
 AccVGPRs and loads of scales only. A line is accepted if LLVM 22 or LLVM 24 takes it, in the wave size that fits most
@@ -202,12 +203,13 @@ def _findings(
     listing: Listing, uses: list[RegisterUse], entry: Entry, arch: str
 ) -> tuple[list[Finding], tuple[str, ...]]:
     """The findings of a listing, in its order and without their columns, and what is not looked at."""
-    recognizer, blocks = recognizer_for(entry.architecture, arch), basic_blocks(listing)
     unnamed, expert = _unnamed(listing.statements), _expert(listing.statements)
+    recognizer, blocks = recognizer_for(entry.architecture, arch, expert), basic_blocks(listing)
     assembles = bool(entry.architecture.assembly)
     disputed: dict[str, str] = {}
     found: list[tuple[int, Finding]] = []
-    if not (unnamed or expert):
+    if not unnamed:
+        uses = _by_fewest(uses) if expert else uses
         found += _missing_states(listing.statements, uses, blocks, recognizer, disputed)
     if assembles:
         found += _invalid(listing, arch)
@@ -216,11 +218,11 @@ def _findings(
         found += _stale(listing, blocks, compiled)
         found += _high_shifts(listing, compiled)
         try:
-            found += list(_missing_waits(listing, blocks, compiled, bool(expert)))
+            found += list(_missing_waits(listing, blocks, compiled, expert))
             unfollowed = ""
         except TooManyPaths:
             unfollowed = "too many accesses are outstanding on too many paths"
-    unchecked = _unchecked(listing, assembles, unfollowed, unnamed or expert, recognizer.unit)
+    unchecked = _unchecked(listing, assembles, unfollowed, unnamed, recognizer.unit)
     return [one for _, one in sorted(found, key=lambda found: found[0])], (*unchecked, *disputed.values())
 
 
@@ -296,8 +298,9 @@ def waits(text: str, arch: str | None = None) -> WaitsReport:
     statements = listing.statements
     if not counts[0]:
         raise Error(NOTHING, kind="nothing")
-    recognizer = recognizer_for(entry.architecture, arch)
-    if unjudged := _unnamed(statements) or _expert(statements):
+    expert = _expert(statements)
+    recognizer, uses = recognizer_for(entry.architecture, arch, expert), _by_fewest(uses) if expert else uses
+    if unjudged := _unnamed(statements):
         return WaitsReport((), entry.architecture.name, unjudged)
     pending = PendingHazards(uses, basic_blocks(listing), recognizer, beyond=1)
     symbols = sorted((at, name) for name, places in listing.labels.items() if _SYMBOL.match(name) for at in places)
@@ -340,13 +343,18 @@ def _unnamed(statements: Sequence[Statement]) -> str:
     return "s_set_vgpr_msb chooses registers that the listing does not name" if chosen and not named else ""
 
 
-def _expert(statements: Sequence[Statement]) -> str:
-    """Why the rules for wait states do not hold, "" if they do: LLVM leaves them out in the mode of expert scheduling,
-    which Triton 3.9 sets in every kernel for gfx1250."""
-    for one in statements:
-        if one.mnemonic.startswith("s_setreg_") and _EXPERT.match(one.text) and one.operands[-1] not in ("0", "0x0"):
-            return f"line {one.number} sets the mode of expert scheduling, for which no rules are published"
-    return ""
+def _expert(statements: Sequence[Statement]) -> bool:
+    """Whether a listing sets the mode of expert scheduling, as every kernel of Triton 3.9 for gfx1250 does."""
+    return any(
+        one.mnemonic.startswith("s_setreg_") and _EXPERT.match(one.text) and one.operands[-1] not in ("0", "0x0")
+        for one in statements
+    )
+
+
+def _by_fewest(uses: Sequence[RegisterUse]) -> list[RegisterUse]:
+    """The same with the passes of the stepping where they are fewest; what was one object stays one."""
+    found = {id(use): use._replace(passes=use.fewest) if use.fewest != use.passes else use for use in uses}
+    return [found[id(use)] for use in uses]
 
 
 def _uses(listing: Listing, entry: Entry) -> tuple[list[RegisterUse], tuple[int, int]]:
@@ -585,18 +593,21 @@ class MissingStates(TupleRecord):
     wait: WaitStates
 
 
-def missing_states(instructions: Sequence[DecodedInstruction], arch: str) -> Iterator[MissingStates]:
+def missing_states(
+    instructions: Sequence[DecodedInstruction], arch: str, expert: bool = False
+) -> Iterator[MissingStates]:
     """The places where an instruction comes too early after another, in the order of the code.
 
     Args:
-        instructions: from `mmacalc.asm.decoder.decode`. arch: the target.
+        instructions: from `mmacalc.asm.decoder.decode`. arch: the target. expert: in the mode of expert scheduling.
 
     Raises:
         Error: the rules have no number for a matrix instruction.
     """
     entry = entry_of(arch)
-    recognizer, blocks = recognizer_for(entry.architecture, arch), decoded_blocks(instructions)
+    recognizer, blocks = recognizer_for(entry.architecture, arch, expert), decoded_blocks(instructions)
     uses = [_use(one, entry) for one in instructions]
+    uses = _by_fewest(uses) if expert else uses
     pending = PendingHazards(uses, blocks, recognizer)
     found = []
     for at, one in pending.violations(pending.ages({})):

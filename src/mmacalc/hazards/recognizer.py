@@ -16,7 +16,7 @@ from ..base.checks import arguments_checked
 from ..base.errors import Error
 from ..base.records import Cache, TupleRecord, json_keys
 from .register_use import MOST_NOP, RegisterUse, entry_of, register_use
-from .tables import FORWARDING, FURTHER, NEVER, RULES, TABLES, Expiry, ForwardingRule, HazardTable
+from .tables import EXPERT, FORWARDING, FURTHER, NEVER, RULES, TABLES, Expiry, ForwardingRule, HazardTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -336,8 +336,9 @@ class HazardRecognizer:
 _recognizers = Cache(32)
 
 
-def recognizer_for(architecture: Architecture, arch: str = "") -> HazardRecognizer:
-    """The recognizer of an architecture, or of the target that a name of it means; cached.
+def recognizer_for(architecture: Architecture, arch: str = "", expert: bool = False) -> HazardRecognizer:
+    """The recognizer of an architecture, or of the target that a name of it means; cached. expert: in the mode of
+    expert scheduling, where matrix instructions count by `RegisterUse.fewest`.
 
     Raises:
         Error: its catalog record names no rules, or none that there are.
@@ -345,6 +346,7 @@ def recognizer_for(architecture: Architecture, arch: str = "") -> HazardRecogniz
     name = architecture.hazards
     if arch and architecture.hazards_of:
         name = architecture.hazards_of.get(target(arch).name, name)
+    name = EXPERT.get(name or "", name) if expert else name
     if name not in RULES:
         named = f"'{name}'" if name else "none"
         raise Error(

@@ -127,7 +127,8 @@ class RegisterUse(TupleRecord):
     valu: issues as a VALU instruction. states: the wait states that it provides: 1; for s_nop N, N + 1; for other words
     (macros), 0. scalars_written, scalars_read: SGPRs (VCC and M0 by their numbers) of a vector instruction, role one of
     lane (the lane select of v_readlane and v_writelane), vcc (of v_div_fmas), vccz (as data), M0 (where it must have
-    been written), or scalar; of a scalar one M0, and hardware registers, of the file "hwreg".
+    been written), or scalar; of a scalar one M0, and hardware registers, of the file "hwreg". fewest: the passes on the
+    stepping where they are fewest (gfx1250's B0: 4, 8 or 16).
     """
 
     kinds: frozenset[str]
@@ -140,6 +141,7 @@ class RegisterUse(TupleRecord):
     states: int
     scalars_written: tuple[RegisterRange, ...] = ()
     scalars_read: tuple[tuple[str, RegisterRange], ...] = ()
+    fewest: int = 0
 
     @property
     def is_instruction(self) -> bool:
@@ -249,7 +251,9 @@ def _matrix(instruction: Instruction, operands: Sequence[Spans], modifiers: Mapp
     if instruction.sparse:
         reads += [("C", span) for span in operands[0][:1]]
     kinds, passes = _length(instruction, modifiers)
-    return RegisterUse(kinds, passes, instruction.name, operands[0][:1], tuple(reads), False, True, 1)
+    newer = _cycles(instruction, modifiers, instruction.cycles or 0, instruction.narrow_cycles)
+    fewest = min(passes, newer) if instruction.wait_cycles else passes
+    return RegisterUse(kinds, passes, instruction.name, operands[0][:1], tuple(reads), False, True, 1, fewest=fewest)
 
 
 def _written_matrix(instruction: Instruction, statement: Statement) -> RegisterUse:

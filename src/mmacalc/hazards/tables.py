@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "FORWARDING", "FURTHER", "LATER", "LLVM", "NEVER", "REPORTS", "RULES", "TABLES", "Expiry", "ForwardingRule",
-    "HazardTable",
+    "EXPERT", "FORWARDING", "FURTHER", "LATER", "LLVM", "NEVER", "REPORTS", "RULES", "TABLES", "Expiry",
+    "ForwardingRule", "HazardTable",
 ]  # fmt: skip
 
 
@@ -413,6 +413,16 @@ _REPORTS_GFX1250 = (
     ("SWMMAC", "TRANS", "write A/B/index", (2, 4), _TRANS_TOO),
 )
 
+# Stepping B0 of gfx1250 by the cycles that instructions take there: LLVM 24.0.0git has these (pull request 202522). A
+# SWMMAC takes 4 on none.
+_B0: dict[object, Lengths] = {(5, 9): (2, 5, 9), (4, 8): (1, 4, 8), (3, 5): (3, 3, 5), (2, 4): (2, 2, 4)}
+
+
+def _of_b0(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    """The rows with a number more, for 4 cycles."""
+    return tuple((*row[:3], _B0.get(row[3], row[3]), *row[4:]) for row in rows)
+
+
 # gfx1251, which LLVM 22.1.8 treats as gfx1250: instructions of 16 and of 32 cycles (pull request 203145).
 _EVERY_WMMA = "WMMA SWMMAC WMMA_F32 WMMA_F64"
 _LATER_GFX1251: tuple[Row, ...] = (
@@ -451,6 +461,8 @@ TABLES = {
     "gfx1250": HazardTable(LLVM, (8, 16), _LLVM_GFX1250, _CONFIRMED),
     "gfx1250 reports": HazardTable(REPORTS, (8, 16), _REPORTS_GFX1250, "one source", partial=True),
     "gfx940 reports": HazardTable(REPORTS, (), _REPORTS_GFX940, "one source", partial=True),
+    "gfx1250 B0": HazardTable(LATER, (4, 8, 16), _of_b0(_LLVM_GFX1250), "one source"),
+    "gfx1250 B0 reports": HazardTable(REPORTS, (4, 8, 16), _of_b0(_REPORTS_GFX1250), "one source", partial=True),
     "gfx1251 later": HazardTable(LATER, (), _LATER_GFX1251, "one source"),
     "gfx1251 reports": HazardTable(REPORTS, (), _REPORTS_GFX1251, "one source", partial=True),
     "CDNA3 guide": HazardTable("CDNA3 ISA guide, dependency table", (2, 4, 8, 16), _GUIDE_CDNA3, "unconfirmed", True),
@@ -477,12 +489,18 @@ RULES: dict[str, tuple[str, str | None, str]] = {
     "gfx1150": ("gfx1150", None, "v_nop"),
     "gfx12": ("gfx12", None, "v_nop"),
     "gfx1250": ("gfx1250", None, "v_nop"),
+    "gfx1250 B0": ("gfx1250 B0", None, "v_nop"),
     "gfx1251": ("gfx1250", "gfx1251 later", "v_nop"),
 }
 
+EXPERT = {"gfx1250": "gfx1250 B0"}
+"""The rules for kernels in the mode of expert scheduling, where they are others. LLVM 24 sets it in every kernel (in
+Triton 3.9) and counts by stepping B0; what LLVM 22 writes in that mode is enough there."""
+
 # The same names -> partial tables: what the others lack, by reports or by an ISA guide.
 FURTHER: dict[str, tuple[str, ...]] = {
-    "gfx1250": ("gfx1250 reports",), "gfx1251": ("gfx1251 reports",), "gfx908": ("Table 11, GFX9",),
+    "gfx1250": ("gfx1250 reports",), "gfx1250 B0": ("gfx1250 B0 reports",), "gfx1251": ("gfx1251 reports",),
+    "gfx908": ("Table 11, GFX9",),
     "gfx90a": ("Table 11, GFX9",), "gfx942": ("Table 11 of CDNA3", "gfx940 reports"),
     "gfx950": ("Table 11 of CDNA4", "gfx940 reports"),
 }  # fmt: skip

@@ -563,20 +563,16 @@ def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
     kernels leave a wait out, a note.
 
     Where that is not looked at, a note says so: kernels with VGPRs above 255, whose instructions do not name them;
-    what the rules cannot read; gfx1250's mode of expert scheduling, in which LLVM leaves out the wait states between a
-    WMMA and what may execute beside it (LLVM 24 in Triton 3.9, which sets that mode in every kernel).
+    what the rules cannot read.
     """
     executed = {address: step.executed for address, step in program.steps.items() if step.executed}
     matrix = [program.instructions[at] for at in executed if program.steps[at].matrix is not None]
     why = ""
     listed = program.of_kernel(kernel)
-    expert = [one for one in listed if one.address in executed and _is_expert(one)]
     if any(one.name == "s_set_vgpr_msb" for one in listed):
         why = "the kernel has vector registers above v255, which its instructions do not name"
-    elif expert:
-        why = "the kernel runs in the mode of expert scheduling, for which no rules are published"
     else:
-        found, why = program.missing_states(kernel)
+        found, why = program.missing_states(kernel, any(_is_expert(one) for one in listed))
         addresses = [(listed[place.second].address, listed[place.first].address) for place in found]
         places = [place for place, both in zip(found, addresses) if executed.keys() >= {*both}]
         disputed = Counter(place.wait.expiry.disputed for place in places)
@@ -589,7 +585,7 @@ def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
                 message += f"; {left_out}; in {plural(count, 'place')}"
                 tally.note(entry_at(tally, "wait states", second, message, executed[second.address], first))
     if why and (matrix or kernel.target.startswith("gfx9")):
-        first = (expert or matrix or listed)[0]
+        first = (matrix or listed)[0]
         message = f"wait states around matrix instructions are not checked: {why}"
         tally.note(entry_at(tally, "not checked", first, message, executed[first.address]))
 

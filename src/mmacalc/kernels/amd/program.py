@@ -478,12 +478,13 @@ class Program:
         found: Found = self._known[what, address]
         return found
 
-    def missing_states(self, kernel: Kernel) -> tuple[list[MissingStates], str]:
-        """Where the instructions of a kernel lack wait states, or why that cannot be told."""
+    def missing_states(self, kernel: Kernel, expert: bool) -> tuple[list[MissingStates], str]:
+        """Where the instructions of a kernel lack wait states, or why that cannot be told. expert: whether it sets the
+        mode of expert scheduling."""
 
         def make() -> tuple[list[MissingStates], str]:
             try:
-                return list(missing_states(list(self.of_kernel(kernel)), kernel.target)), ""
+                return list(missing_states(list(self.of_kernel(kernel)), kernel.target, expert)), ""
             except Error as error:
                 return [], f"{error}"
 
