@@ -302,6 +302,8 @@ class _Registers(TupleRecord):
         others = self.turning + OTHER_REGISTERS
         if inst.architecture.targets[0] in TO_LDS and not self.turning:  # parts of two steps instead of the next stage
             stage, others = parts, others + ROWS_OF_K_REGISTERS * self.along_k.count(False)
+        elif a.format.bits == b.format.bits == 8:  # loads that transpose 8 bits take half as much at once
+            others += ROWS_OF_K_REGISTERS * self.along_k.count(False)
         return held <= REGISTERS // 2 and held + parts + stage + scales + others <= REGISTERS
 
 
@@ -556,7 +558,7 @@ def _weighted(found: Fragment, axis: str, values: Mapping[str, int]) -> int:
 
 BUILTINS = {
     "ds_read_b64_tr_b16": "ds_read_tr16_b64_v4i16", "ds_read_b64_tr_b8": "ds_read_tr8_b64_v2i32",
-    "ds_load_tr16_b128": "ds_load_tr16_b128_v8i16",
+    "ds_load_tr16_b128": "ds_load_tr16_b128_v8i16", "ds_load_tr8_b64": "ds_load_tr8_b64_v2i32",
 }  # fmt: skip
 
 
@@ -564,14 +566,15 @@ def _transposing_pieces(operand: Operand, steps: Sequence[LoadStep], bits: int) 
     """Each lane's address for the loads that transpose: a row k, and the first of the elements it fetches there."""
     for step in steps:
         load = step.load
-        each = load.lanes // load.elements  # lanes that fetch one k
+        fetched = load.lane_fetches
         rows: list[int] = []
         bytes_: list[int] = []
         for first, row, ks in sorted(step.groups):
             for lane in range(load.lanes):
                 assert first + lane == len(rows)
-                rows.append(ks[lane // each])
-                bytes_.append((row + lane % each * load.elements) * bits // 8)
+                ((k, at),) = fetched.contents((lane, 0))
+                rows.append(ks[k])
+                bytes_.append((row + at) * bits // 8)
         yield Piece(
             linear_sum(rows, "lane"), linear_sum(bytes_, "lane"), tuple(zip(rows, bytes_)),
             load.elements * bits // 8, step.first_register, BUILTINS[load.name],
