@@ -28,7 +28,7 @@ LAUNCH = (
     option("--args", nargs="*", default=[], placeholder="ARGUMENT", help="the kernel's arguments, see above"),
     number_option("--shared", default=0, placeholder="BYTES", help="dynamic LDS (default: 0)"),
     number_option("--limit", placeholder="N", help="stop after N instructions, of all waves (default: none)"),
-    number_option("--cluster", nargs="+", placeholder="N", help="CTAs of a cluster along x, y, z (PTX)"),
+    number_option("--cluster", nargs="+", placeholder="N", help="CTAs of a cluster along x, y, z (PTX, gfx1250)"),
     number_option("--schedule", placeholder="SEED", help="another order of the waves or warps (default: a fixed one)"),
 )  # fmt: skip
 """The options of a launch."""

@@ -91,12 +91,12 @@ def launch(
         grid, block: a number or up to three, as dim3; block counts threads, of a Python kernel in whole waves.
         args, kwargs: passed to the kernel after the wave. A compiled kernel takes by name shared= (bytes of dynamic
             LDS), trace= (called with a `TraceStep` after each instruction of one wave), trace_wave= (its number),
-            limit= (instructions, of all waves: beyond them the launch is stopped, with the place of each wave) and
-            schedule= (a seed: waves then run in another order that the hardware permits). A PTX kernel takes shared=,
-            limit= (warp instructions), schedule= and cluster= (CTAs of a cluster, as grid). Both take arguments=
-            instead of args: all arguments as they lie in memory (HIP_LAUNCH_PARAM_BUFFER_POINTER,
-            CU_LAUNCH_PARAM_BUFFER_POINTER), as bytes, a structured array or a ctypes structure, pointers by
-            `mmacalc.address_of`. What a runtime sets (hidden arguments) is set here too.
+            limit= (instructions, of all waves: beyond them the launch is stopped, with the place of each wave),
+            schedule= (a seed: waves then run in another order that the hardware permits) and cluster= (workgroups of a
+            cluster, as grid: gfx1250). A PTX kernel takes shared=, limit= (warp instructions), schedule= and cluster=
+            (CTAs of a cluster, as grid). Both take arguments= instead of args: all arguments as they lie in memory
+            (HIP_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_POINTER), as bytes, a structured array or a ctypes
+            structure, pointers by `mmacalc.address_of`. What a runtime sets (hidden arguments) is set here too.
         arch: the architecture, by any of its names; of a compiled kernel its own.
         wave_size: 32 or 64 where the architecture has both; its default if left out.
         progress: whether to show progress on standard error once it takes longer than two seconds; if left out,

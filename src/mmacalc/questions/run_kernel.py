@@ -293,8 +293,8 @@ def run(options: Options) -> Reply:
             refuse_given(COMMAND, options, ("trace_wave",), "goes with --trace, --stop-at or --watch")
     if any(isinstance(kernel, PtxKernel) for kernel in kernels.values()):
         return _run_ptx(options, kernels)
-    if options.covered or options.cluster:
-        raise Error("--covered and --cluster are for PTX kernels; this is a code object of an AMD GPU")
+    if options.covered:
+        raise Error("--covered is for PTX kernels; this is a code object of an AMD GPU")
     if options.kernel is None:
         return show(options.json, "kernels", KernelList(options.file, tuple(kernels.values())), list_text)
     kernel = kernels[options.kernel]
@@ -306,6 +306,7 @@ def run(options: Options) -> Reply:
         kernel, tuple(options.grid), tuple(options.block), *arguments.values, arguments=arguments.buffer,
         shared=options.shared, trace=steps.append if options.trace else None, trace_wave=options.trace_wave,
         limit=options.limit, schedule=options.schedule,
+        cluster=tuple(options.cluster) if options.cluster else None,
     )  # fmt: skip
     write_outputs(arguments)
     found = KernelRun(report, tuple(steps), tuple(arguments.outputs))

@@ -13,6 +13,7 @@ from ..device.findings import Reporter, Stop
 from ..device.scheduler import Waves
 from ..device.undefined import unpacked
 from .checks import Alignment, Barriers, Bounds, Moves, Products, Races, Unread, Waits
+from .clusters import ClusterBarrier, Multicasts
 from .counters import Counters
 from .indexing import relative_key
 from .ordering import GlobalRaces
@@ -57,6 +58,9 @@ class Batch:
 
     alignment: Alignment
     barriers: Barriers
+    cluster: ClusterBarrier
+    cluster_state: Array
+    multicasts: Multicasts
     bounds: Bounds
     counters: Counters
     grid_races: GlobalRaces
@@ -112,7 +116,14 @@ class Batch:
         self._rows: Array = np.zeros(0, np.int64)  # the waves whose block runs
         self._turns, self._state = 0, b""  # how often waves that stood back have gone on, and the state at one of them
         self.prepared: dict[Hashable, Any] = {}  # for the core, by what it is for
+        self.in_clusters(1, [0] * len(groups))
         self.running: Step
+
+    def in_clusters(self, size: int, state: list[int]) -> None:
+        """The workgroups are in clusters of `size`, one after another. state: what IB_STS2 is in each."""
+        self.cluster = ClusterBarrier(self.waves, self.program, self.reporter, size)
+        self.multicasts = Multicasts(self.waves, self.reporter, size)
+        self.cluster_state: Array = np.array(state, np.int64)
 
     def accessed(self, event: LocalAccess) -> None:
         """LDS is about to be accessed."""
@@ -161,6 +172,7 @@ class Batch:
                 tick()
             elif waves.ended.all():
                 self.barriers.finish()
+                self.multicasts.finish()
                 return
             else:
                 self._release()
@@ -327,8 +339,15 @@ class Batch:
             for workgroup in np.unique(owners).tolist():
                 self._unwaited.setdefault(workgroup, []).append((address, landing.of(owners == workgroup)))
 
+    def cluster_barrier(self, group: Group, instruction: DecodedInstruction, signals: bool, waits: bool) -> None:
+        """Waves signal the barrier of their cluster, or wait at it."""
+        self.cluster.arrive(group, instruction, signals, waits)
+        if signals:
+            self.grid_races.signalled_cluster(group, self.cluster.signalled)
+
     def _release(self) -> None:
-        """Let waves go on whose workgroup has come to the barrier, or if there are none, those that stand back.
+        """Let waves go on whose workgroup or cluster has come to its barrier, or if there are none, those that stand
+        back.
 
         Raises:
             Error: no wave can go on, or nothing changes when they do.
@@ -341,11 +360,18 @@ class Batch:
             for workgroup in sorted(self._unwaited.keys() & released):
                 unwaited += self._unwaited.pop(workgroup)
             self.lds.barrier(released, unwaited)
-        if not released and self.waves.resume():
+        met = self.cluster.released()
+        if len(met):
+            self.grid_races.met_cluster(met, self.cluster.waited[met], self.cluster.size)
+        if released or len(met):
+            return
+        if self.waves.resume():
             self._check_progress()
-        elif not released:
+        else:
             row = int(np.flatnonzero(self.waves.waiting)[0])
+            why = "other waves of its workgroup never signal it"
+            if self.waves.elsewhere[row]:
+                why = self.cluster.missing(row)
             raise Error(
-                f"{self.waves.text(row)} waits for ever at the barrier at {int(self.waves.place[row]):#x}: "
-                "other waves of its workgroup never signal it"
+                f"{self.waves.text(row)} waits for ever at the barrier at {int(self.waves.place[row]):#x}: {why}"
             )

@@ -17,6 +17,7 @@ from .state import DX10_CLAMP, EXEC, FP16_OVERFLOW, GPR_INDEX, IEEE, SCC, VCC, V
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from ...asm.decoded import DecodedInstruction
     from ...base.arrays import Array
@@ -40,6 +41,9 @@ CLOCKS = ("HW_REG_SHADER_CYCLES", "HW_REG_SHADER_CYCLES_LO")
 PLACES = ("HW_REG_HW_ID", "HW_REG_HW_ID1", "HW_REG_HW_ID2", "HW_REG_WAVE_HW_ID1", "HW_REG_WAVE_HW_ID2",
           "HW_REG_XCC_ID")  # fmt: skip
 CLUSTER = "HW_REG_IB_STS2"
+CLUSTER_FIELDS = ((6, 4), (21, 4))
+"""First bit and width of the fields of IB_STS2: whether a workgroup is in a cluster, and which of it it is."""
+WORKGROUP_BARRIER, CLUSTER_BARRIER = -1, -3
 _FLOATS = 0xFF | FP16_OVERFLOW
 KNOWN_MODE = {"gfx9": _FLOATS | DX10_CLAMP | IEEE | GPR_INDEX | VSKIP, "gfx11": _FLOATS | DX10_CLAMP | IEEE,
               "gfx12": _FLOATS | 1 << 24 | 1 << 25 | 1 << 27}  # fmt: skip
@@ -148,30 +152,56 @@ def _end(instruction: DecodedInstruction, target: MachineTarget) -> Run:
 def _barrier(signals: bool, waits: bool) -> Callable[[DecodedInstruction, MachineTarget], Run]:
     def compile_(instruction: DecodedInstruction, target: MachineTarget) -> Run:
         following = instruction.address + instruction.size
-        _check_barrier(instruction)
+        of_cluster = _barrier_number(instruction) == CLUSTER_BARRIER
+        if of_cluster and not target.translates:
+            raise Error(f"{instruction.name} of the barrier of a cluster (-3): {target.name} has no clusters")
 
         def run(group: Group) -> None:
             group.registers.pc[group.rows] = following
-            group.batch.barrier(group, instruction, signals, waits)
+            if of_cluster:
+                group.batch.cluster_barrier(group, instruction, signals, waits)
+            else:
+                group.batch.barrier(group, instruction, signals, waits)
 
         return run
 
     return compile_
 
 
-def _check_barrier(instruction: DecodedInstruction) -> None:
-    """S_BARRIER_SIGNAL and S_BARRIER_WAIT name a barrier: -1 is that of the workgroup (RDNA4 ISA guide).
+def _signal_first(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    """S_BARRIER_SIGNAL_ISFIRST: a signal, and SCC of the wave that is the first to signal (RDNA4 ISA guide)."""
+    signal = _barrier(True, False)(instruction, target)
+    if _barrier_number(instruction) == CLUSTER_BARRIER:
+        raise Error(f"{instruction.name} of the barrier of the cluster (-3) is not covered: that of the workgroup is")
+
+    def run(group: Group) -> None:
+        waves, rows = group.batch.waves, group.numbers()
+        before = waves.signalled.reshape(len(waves.groups), -1).max(axis=1)
+        own = waves.workgroup_of[rows]
+        first = (waves.signalled[rows] == before[own]) & np.append(True, own[1:] != own[:-1])
+        signal(group)
+        group.s[SCC, group.rows] = first
+
+    return run
+
+
+def _barrier_number(instruction: DecodedInstruction) -> int:
+    """The barrier that an instruction names: -1 is that of the workgroup (RDNA4 ISA guide), -3 that of the cluster
+    (LLVM 22, s_cluster_barrier).
 
     Raises:
         Error: it is another one.
     """
     if instruction.name == "s_barrier":
-        return
+        return WORKGROUP_BARRIER
     named = instruction.sources[0] if instruction.sources else None
     number = int(instruction.modifiers["simm16"]) if named is None else getattr(named, "bits", None)
-    if not isinstance(named, RegisterOperand) and number in (0xFFFF, 0xFFFFFFFF):
-        return
-    raise Error(f"{instruction.name} of another barrier than that of the workgroup (-1) is not covered")
+    for known in (WORKGROUP_BARRIER, CLUSTER_BARRIER):
+        if not isinstance(named, RegisterOperand) and number in (known & 0xFFFF, known & 0xFFFFFFFF):
+            return known
+    raise Error(
+        f"{instruction.name} of another barrier than that of the workgroup (-1) or of the cluster (-3) is not covered"
+    )
 
 
 def counts_waited(instruction: DecodedInstruction, target: MachineTarget) -> dict[str, int] | None:
@@ -269,26 +299,29 @@ def _set_register(instruction: DecodedInstruction, target: MachineTarget) -> Run
 def _get_register(instruction: DecodedInstruction, target: MachineTarget) -> Run:
     """MODE as it is; clocks; where a wave runs: on the first unit of every kind, which the report says.
 
-    Bits 6 to 9 of IB_STS2 (gfx1250) are 0 of a workgroup in no cluster (LLVM 22, llvm.amdgcn.cluster.workgroup.id).
+    Bits 6 to 9 of IB_STS2 (gfx1250) are 0 of a workgroup in no cluster, and bits 21 to 24 its number in the cluster
+    (LLVM 22, llvm.amdgcn.workgroup.id and cluster.workgroup.flat.id).
 
     Raises:
         Error: another register, of which AMD documents no value that a launch here could know.
     """
     register, first, bits = hardware_field(instruction)
     row = scalar_row(instruction.destinations[0])
-    known = register in (*MODES, *CLOCKS, *PLACES) or (register == CLUSTER and first >= 6 and first + bits <= 10)
+    known = register in (*MODES, *CLOCKS, *PLACES) or (register == CLUSTER and (first, bits) in CLUSTER_FIELDS)
     if not known:
         raise Error(
             f"{instruction.name} of {register}, bits {first} to {first + bits - 1}, is not covered: only "
-            f"{_listed(MODES, CLOCKS, PLACES)} and bits 6 to 9 of {CLUSTER} are"
+            f"{_listed(MODES, CLOCKS, PLACES)} and bits 6 to 9 and 21 to 24 of {CLUSTER} are"
         )
 
     def run(group: Group) -> None:
-        value = 0
+        value: Any = 0
         if register in MODES:
             value = group.mode.bits & 0xFFFFFFFF
         elif register in CLOCKS:
             value = group.batch.steps & 0xFFFFF
+        elif register == CLUSTER:
+            value = group.batch.cluster_state[group.batch.waves.workgroup_of[group.rows]]
         elif register in PLACES:
             group.batch.tally.warnings[f"{instruction.name} of {register} is 0: all waves run on the first unit"] += 1
         group.write_scalar(row, np.full(group.count, value >> first & (1 << bits) - 1, np.uint32))
@@ -355,6 +388,7 @@ _ENDING: dict[str, Compile] = {
     "s_endpgm_saved": _end,
     "s_barrier": _barrier(True, True),
     "s_barrier_signal": _barrier(True, False),
+    "s_barrier_signal_isfirst": _signal_first,
     "s_barrier_wait": _barrier(False, True),
     "s_setpc_b64": _set_pc,
     "s_set_pc_i64": _set_pc,

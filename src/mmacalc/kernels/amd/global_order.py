@@ -126,6 +126,8 @@ class GlobalOrder:
         # Of its workgroup, what a wave knows to be released to the device; and what a write-back on its way will add.
         self._local: Array = np.zeros((2, count, self.each), np.int64)
         self._staged: Array = np.zeros((2, count, self.each), np.int64)
+        # By workgroup, and how often it has signalled its cluster: what it released then, and would have.
+        self._signals: dict[tuple[int, int], tuple[Array, Array]] = {}
         self._rows = [_Row(self._zeros) for _ in range(count if self.communicates else 0)]
 
     # --- accesses ---
@@ -235,6 +237,38 @@ class GlobalOrder:
             else:
                 state.near, state.seen = near, _joined([state.seen, settled])
                 state.settled = _joined([state.settled, settled])
+
+    def signal_cluster(self, rows: Rows, times: Array) -> None:
+        """Waves have signalled the barrier of their cluster, each for its workgroup: what it knows of that to be done,
+        and what would be if no wait were missing, the others learn there.
+
+        Caches are not looked at: which instructions a cluster needs around its barrier no public text says.
+        """
+        if not self.communicates:
+            return
+        issued, done = self._known(rows, issued=True), self._known(rows, issued=False)
+        finished = self._finished(rows)
+        for at, row in enumerate(self._numbers(rows).tolist()):
+            state, base = self._rows[row], (self.first + row) // self.each * self.each
+            released, meant = state.learned.copy(), state.meant.copy()
+            part = slice(base, base + self.each)
+            released[:, part] = np.maximum(released[:, part], done[:, at])
+            meant[:, part] = np.maximum(meant[:, part], issued[:, at])
+            released[:, self.first + row] = np.maximum(released[:, self.first + row], finished[:, at])
+            meant[:, self.first + row] = np.maximum(meant[:, self.first + row], int(self.clock[row]))
+            self._signals[row // self.each, int(times[row // self.each])] = released, meant
+
+    def meet_cluster(self, rows: Array, times: Array, size: int) -> None:
+        """Waves go on whose clusters have met, each for the `times`-th time."""
+        if not self.communicates:
+            return
+        nothing = self._zeros, self._zeros
+        for row, time in zip(rows.tolist(), times.tolist()):
+            first, state = row // self.each // size * size, self._rows[row]
+            known = [self._signals.get((one, time), nothing) for one in range(first, first + size)]
+            released, meant = _joined([one[0] for one in known]), _joined([one[1] for one in known])
+            state.learned, state.meant = _joined([state.learned, released]), _joined([state.meant, meant])
+            state.seen, state.settled = _joined([state.seen, released]), _joined([state.settled, released])
 
     # --- caches ---
 
@@ -384,6 +418,8 @@ class GlobalOrder:
                 what = "acquire" if clock <= one.flag.released[side, agent] else "release"
                 if best is None or what == "acquire":
                     best = Missing(what, one.flag.code, one.flag.label, one.label)
+        if best is None:  # the barrier of a cluster, which is no flag
+            return Missing("done") if self._signals else None
         if best is not None and best.code == code:  # the flag itself
             return None
         if best is not None and best.what == "acquire" and clock <= self._rows[row].near[side, agent]:

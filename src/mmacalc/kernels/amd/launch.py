@@ -11,12 +11,13 @@ import numpy as np
 from ...base.checks import shown
 from ...base.errors import Error, plural
 from ..device.findings import Tally
-from ..device.launch import AddressedValue, buffer_bytes, checked_seed, value_bytes, workgroups
+from ..device.launch import AddressedValue, Dim3, buffer_bytes, checked_seed, value_bytes
 from ..device.memory import GlobalMemory, check_type
 from ..device.shared import PrivateMemory, SharedMemory
 from ..device.traffic import BankCounter
 from .batch import Batch
 from .checks import Unread, check_result_waits, check_wait_states
+from .clusters import cluster_of, cluster_words, clustered
 from .control import CODE_BASE
 from .ordering import global_checks
 from .program import program_of
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from ...asm.code_objects import Kernel, KernelArgument, KernelDescriptor
     from ...base.arrays import Array
-    from ..device.launch import Dim3
     from ..device.memory import GlobalMemory
     from ..device.observer import Observer
     from .program import Program
@@ -52,7 +52,7 @@ DYNAMIC_STACK = 16384
 """Bytes of scratch for a stack whose size the compiler does not know."""
 
 
-OPTIONS = ("shared", "trace", "trace_wave", "limit", "schedule", "arguments")
+OPTIONS = ("shared", "trace", "trace_wave", "limit", "schedule", "arguments", "cluster")
 """What a compiled kernel is launched with by name."""
 
 
@@ -61,6 +61,7 @@ class _CompiledLaunch:
 
     arguments: int
     block: Dim3
+    cluster: Dim3
     descriptor: KernelDescriptor
     grid: Dim3
     kernel: Kernel
@@ -73,11 +74,11 @@ class _CompiledLaunch:
     tally: Tally
     target: MachineTarget
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self, kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared: int, schedule: int | None,
-        buffer: object = None,
+        buffer: object = None, cluster: object = None,
     ) -> None:  # fmt: skip
-        self.schedule = schedule
+        self.schedule, self.cluster = schedule, cluster_of(kernel, cluster, grid)
         self.kernel, self.grid, self.block = kernel, grid, block
         self.descriptor = kernel.descriptor
         wave = kernel.wavefront_size
@@ -170,10 +171,11 @@ class _CompiledLaunch:
         each = self.waves
         lane_bytes = 5 * (vectors + accumulators) + self.descriptor.private_segment_size * 2
         size = each * self.target.wave * lane_bytes + 4 * self.lds_bytes
-        checks = global_checks(self.kernel, self.program, self.memory, self.grid, each, self.tally)
+        checks = global_checks(self.kernel, self.program, self.memory, (self.grid, self.cluster), each, self.tally)
         together = 1 if checks is None or not checks.order.communicates else COMMUNICATING
         step = max(1, min(together * MOST_WAVES // each, together * MOST_BYTES // max(1, size)))
-        places, total = workgroups(self.grid), prod(self.grid)
+        step = max(step // prod(self.cluster), 1) * prod(self.cluster)
+        places, total = clustered(self.grid, self.cluster), prod(self.grid)
         done, unread = 0, Unread(self.lds_bytes)
         with np.errstate(all="ignore"):
             while groups := list(islice(places, step)):
@@ -215,7 +217,9 @@ class _CompiledLaunch:
             SharedMemory(len(groups), self.lds_bytes, self.program.labels),
             PrivateMemory(owners, self._scratch_bytes()),
         )
-        return Batch(self.program, registers, self.memory, stores, groups, self.tally, self.lds_counter, self.schedule)
+        found = Batch(self.program, registers, self.memory, stores, groups, self.tally, self.lds_counter, self.schedule)
+        found.in_clusters(prod(self.cluster), [cluster_words(group, self.cluster)[2] for group in groups])
+        return found
 
     def _scratch_bytes(self) -> int:
         return self.descriptor.private_segment_size + (DYNAMIC_STACK if self.descriptor.uses_dynamic_stack else 0)
@@ -275,6 +279,10 @@ class _CompiledLaunch:
         ids = [np.repeat([group[axis] for group in groups], each).astype(np.uint32) for axis in range(3)]
         if self.target.generation == "gfx12":
             ttmp = ROWS["ttmp"]
+            if self.target.translates:
+                words = [cluster_words(group, self.cluster) for group in groups]
+                ids = [np.repeat([one[0][axis] for one in words], each).astype(np.uint32) for axis in range(3)]
+                self._set(registers, ttmp + 6, np.repeat(np.array([one[1] for one in words], np.uint32), each))
             self._set(registers, ttmp + 9, ids[0])
             self._set(registers, ttmp + 7, ids[1] & np.uint32(0xFFFF) | ids[2] << np.uint32(16))
             registers.s[ttmp + 8] = np.tile(np.arange(each, dtype=np.uint32), len(groups)) << np.uint32(25)
@@ -318,7 +326,7 @@ def launch_compiled(
     if most and threads > most:
         raise Error(f"{kernel.name} was compiled for at most {most} threads in a block; got {threads}")
     seed = checked_seed(options.get("schedule"))
-    found = _CompiledLaunch(kernel, grid, block, args, shared, seed, options.get("arguments"))
+    found = _CompiledLaunch(kernel, grid, block, args, shared, seed, options.get("arguments"), options.get("cluster"))
     waves = found.waves * grid.x * grid.y * grid.z
     trace = None
     if options.get("trace") is not None:

@@ -37,20 +37,27 @@ __all__ = ["GlobalChecks", "GlobalRaces", "communicates", "global_checks"]
 
 
 class GlobalChecks:
-    """What the batches of a launch share: who accessed what, in which order, on which grid."""
+    """What the batches of a launch share: who accessed what, in which order, on which grid of which clusters."""
 
+    cluster: Dim3
     grid: Dim3
     order: GlobalOrder
     shadow: GridRaces
 
-    def __init__(self, shadow: GridRaces, order: GlobalOrder, grid: Dim3) -> None:
-        self.shadow, self.order, self.grid = shadow, order, grid
+    def __init__(self, shadow: GridRaces, order: GlobalOrder, grid: tuple[Dim3, Dim3]) -> None:
+        self.shadow, self.order, (self.grid, self.cluster) = shadow, order, grid
         self.grades: dict[int, Grade] = {}
 
     def place(self, workgroup: int) -> tuple[int, int, int]:
-        """Where a workgroup is in the grid."""
-        x, y, _ = self.grid
-        return workgroup % x, workgroup // x % y, workgroup // (x * y)
+        """Where a workgroup is in the grid: they are numbered cluster by cluster."""
+        size = self.cluster.x * self.cluster.y * self.cluster.z
+        whole, own = divmod(workgroup, size)
+        found = []
+        for count, part in zip(self.grid, self.cluster):
+            whole, outer = divmod(whole, count // part)
+            own, inner = divmod(own, part)
+            found.append(outer * part + inner)
+        return found[0], found[1], found[2]
 
 
 class GlobalRaces:
@@ -249,6 +256,16 @@ class GlobalRaces:
         if self.checks is not None:
             self.checks.order.meet(workgroups)
 
+    def signalled_cluster(self, group: Group, times: Array) -> None:
+        """Waves have signalled the barrier of their cluster, for their workgroups. times: how often each has now."""
+        if self.checks is not None:
+            self.checks.order.signal_cluster(group.rows, times)
+
+    def met_cluster(self, rows: Array, times: Array, size: int) -> None:
+        """Waves go on whose clusters have met. times: how often each has waited; size: workgroups of a cluster."""
+        if self.checks is not None:
+            self.checks.order.meet_cluster(rows, times, size)
+
     # --- what is wrong ---
 
     def _race(
@@ -329,6 +346,8 @@ def communicates(instruction: DecodedInstruction) -> bool:
     (User Guide for AMDGPU Backend, "Memory Model"): it writes back or invalidates a cache that compute units share, an
     atomic operation returns what was there, or a load goes past the first cache."""
     name, modifiers = instruction.name, instruction.modifiers
+    if name == "s_barrier_wait" and int(modifiers["simm16"]) == CLUSTER_WAIT:
+        return True
     if name.startswith(CACHES):
         return name not in SCOPED or bool(modifiers.get("sc1")) or int(modifiers.get("scope", 0)) >= DEVICE_SCOPE
     flags = flags_of(name)
@@ -346,13 +365,16 @@ CACHES = ("buffer_gl1_inv", "buffer_wbl2", "buffer_invl2", "buffer_wbinvl1", "bu
 SCOPED = ("buffer_inv", "global_inv", "global_wb", "global_wbinv")
 """Those of `CACHES` that are of a workgroup alone by their scope."""
 DEVICE_SCOPE = 2
+CLUSTER_WAIT = 0xFFFD
+"""SIMM16 of s_barrier_wait at the barrier of a cluster."""
 
 
 def global_checks(
-    kernel: Kernel, program: Program, memory: GlobalMemory, grid: Dim3, each: int, tally: Tally
+    kernel: Kernel, program: Program, memory: GlobalMemory, sizes: tuple[Dim3, Dim3], each: int, tally: Tally
 ) -> GlobalChecks | None:
     """What the accesses of a launch are held to; None where nothing can be said, which a note says, or where there is
-    one wave alone. each: waves of a workgroup."""
+    one wave alone. sizes: of the grid and of a cluster, in workgroups. each: waves of a workgroup."""
+    grid = sizes[0]
     total = grid.x * grid.y * grid.z * each
     if total == 1:
         return None
@@ -370,7 +392,7 @@ def global_checks(
         tally.note(entry_at(tally, "not checked", ordering or program.of_kernel(kernel)[0], message, 1))
         return None
     order = GlobalOrder(model, each, total, ordering is not None)
-    return GlobalChecks(GridRaces(memory, granule, order), order, grid)
+    return GlobalChecks(GridRaces(memory, granule, order), order, sizes)
 
 
 def _accesses(listed: Sequence[DecodedInstruction]) -> tuple[DecodedInstruction | None, int]:

@@ -66,13 +66,15 @@ class Shape(TupleRecord):
 
 
 class Descriptor(TupleRecord):
-    """A descriptor: whether it copies anything, the byte in LDS and the address in memory of its tile; its type."""
+    """A descriptor: whether it copies anything, the byte in LDS and the address in memory of its tile; its type, and
+    the workgroups of the cluster that load it (stores ignore that)."""
 
     copies: bool
     local: int
     address: int
     shape: Shape
     type: int = _TENSOR
+    mask: int = 0
 
 
 def tensor_access(name: str) -> Access | None:
@@ -104,6 +106,8 @@ def tensor_step(instruction: DecodedInstruction, access: Access) -> Callable[[Gr
                 _unknown(group, instruction, access, row, descriptor)
             elif descriptor.copies:
                 _check_rows(descriptor.shape, access.action)
+                if descriptor.mask and access.action == "load":
+                    group.batch.multicasts.made(row, instruction, descriptor.mask, descriptor)
                 found.setdefault(descriptor.shape.size, []).append((row, descriptor))
         for size, copies in found.items():
             _copy(group, instruction, access._replace(size=size), copies)
@@ -133,13 +137,11 @@ def descriptor_of(groups: tuple[int, ...]) -> Descriptor:
         raise _refusal("restores a copy that was interrupted (bits 0 to 10 of its first group are those of 0 or 1)")
     if count == 0:
         return Descriptor(False, 0, 0, _NOTHING)
-    if mask := _field(groups, 0, 16, 1):
-        raise _refusal(f"loads into several workgroups of a cluster (workgroup_mask {mask:#x}); 0 is one workgroup")
     if _field(groups, 18, 1, 1):
         raise _refusal("arrives at a barrier in LDS when it has ended (atomic_barrier_enable); wait for TENSORCNT")
     shape = _gathering(groups) if gathers else _dense(groups)
     places = _field(groups, 32, 32, 0), _field(groups, 64, 57, 0)
-    return Descriptor(bool(shape.tile[0]), *places, shape, _field(groups, 126, 2, 0))
+    return Descriptor(bool(shape.tile[0]), *places, shape, _field(groups, 126, 2, 0), _field(groups, 0, 16, 1))
 
 
 def _refusal(what: str) -> Error:

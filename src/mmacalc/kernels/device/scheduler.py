@@ -22,7 +22,8 @@ class Waves:
     seed: of an order in which they run, None for the usual one. groups: where the workgroups are in the grid.
     workgroup_of, wave_in_group: of each wave. ended, waiting: which have ended, or wait at a barrier; back: which stand
     back, until no other can go on. signalled, waited: how often each has arrived at a barrier, and waited at one.
-    place: the barrier that each came to last.
+    place: the barrier that each came to last. elsewhere: which of those that wait do so at another barrier than that of
+    their workgroup.
     """
 
     groups: list[Dim3]
@@ -33,6 +34,7 @@ class Waves:
         self.wave_in_group: Array = np.tile(np.arange(each), len(groups))
         self.ended: Array = np.zeros(count, np.bool_)
         self.waiting: Array = np.zeros(count, np.bool_)
+        self.elsewhere: Array = np.zeros(count, np.bool_)
         self.back: Array = np.zeros(count, np.bool_)
         self.signalled: Array = np.zeros(count, np.int64)
         self.waited: Array = np.zeros(count, np.int64)
@@ -100,7 +102,7 @@ class Waves:
         terminated, this waits on only the surviving waves" (S_BARRIER in AMD's ISA guides).
         """
         shape = len(self.groups), -1
-        live, waiting = (~self.ended).reshape(shape), self.waiting.reshape(shape)
+        live, waiting = (~self.ended).reshape(shape), (self.waiting & ~self.elsewhere).reshape(shape)
         signalled, waited = self.signalled.reshape(shape), self.waited.reshape(shape)
         least = np.where(live, signalled, signalled.max()).min(axis=1, keepdims=True)
         free = live & waiting & (waited <= least)
