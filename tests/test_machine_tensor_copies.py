@@ -168,7 +168,8 @@ def test_a_descriptor_of_no_elements_copies_nothing():
 ROWS = {"log": 2, "tile0": 4, "tile1": 2, "bound0": 4, "bound1": 4, "stride0": 4}
 REFUSED = [
     ({"count": 2}, (), "restores a copy"), ({"restore": 1}, (), "restores a copy"),
-    ({"mask": 3}, (), "workgroups 0x3 of its cluster, which has 1 workgroup"), ({"arrive": 1}, (), "atomic_barrier_enable"),
+    ({"mask": 3}, (), "workgroups 0x3 of its cluster, which has 1 workgroup"),
+    ({"arrive": 1}, (), "atomic_barrier_enable"),
     ({"tile1": 0, "tile2": 2}, (), "a dimension of 0 is unused"),
     ({"iterate": 1, "repeats": 256}, (), "more than 256 times"),
     ({"log": 0, "tile0": 5, "pad": 1}, (), "multiples of 4"),
