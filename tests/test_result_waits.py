@@ -94,6 +94,13 @@ CASES = [
     ("global_load_b32 v1, v[4:5], off\nds_load_b32 v4, v9", [(3, "vm_vsrc(0)")]),
     ("v_wmma_f32_16x16x4_f32 v[0:7], v[10:11], v[12:13], v[0:7]\nv_mov_b32 v20, 0\ns_wait_alu depctr_va_vdst(1)\n"
      "global_store_b128 v[24:25], v[0:3], off", []),
+    # What LLVM after 22 asks for: a load must not overwrite what the VALU has yet to read.
+    ("v_max_num_f32 v1, v2, v3\nds_load_b32 v2, v9", [(3, "va_vdst(0)")]),
+    ("v_max_num_f32 v1, v2, v3\nv_mov_b32 v4, 0\nglobal_load_b32 v3, v[6:7], off", [(4, "va_vdst(1)")]),
+    ("v_max_num_f32 v1, v2, v3\nv_mov_b32 v4, 0\ns_wait_alu depctr_va_vdst(1)\nds_load_b32 v2, v9", []),
+    ("v_exp_f32 v1, v2\nv_mov_b32 v4, 0\ns_wait_alu depctr_va_vdst(1)\nds_load_b32 v2, v9", [(5, "va_vdst(0)")]),
+    ("v_wmma_f32_16x16x4_f32 v[0:7], v[10:11], v[12:13], v[0:7]\nds_load_b32 v11, v9", [(3, "va_vdst(0)")]),
+    ("v_max_num_f32 v1, v2, v3\nds_store_b32 v9, v2\nv_mov_b32 v3, v2", []),
 ]  # fmt: skip
 
 

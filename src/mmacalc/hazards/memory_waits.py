@@ -14,13 +14,14 @@ what any access reads until its address is translated (XCNT). What is not: bytes
 come back with nothing outstanding, and a kernel begins so.
 
 In gfx12's mode of expert scheduling the hardware keeps vector registers in order no more between the VALU and accesses:
-an access may touch what the VALU writes only after a wait for va_vdst, and what overwrites registers that an access
-reads comes after a wait for vm_vsrc (s_wait_alu). The rules are those by which LLVM 22 inserts these waits
-(SIInsertWaitcnts with -amdgpu-expert-scheduling-mode) and LLVM 24 (in Triton 3.9): every VALU instruction counts in
-va_vdst, a scaled WMMA twice, every access in vm_vsrc; transcendental instructions end apart from others, and so do
-accesses of LDS, of buffers and of other memory. Three things are not demanded that LLVM 22 writes: WMMAs and f64
-products, divisions and roundings end apart from others there too; a wait for the access itself is enough here, since it
-has read its registers then; and one of 15 or more instructions before is taken to have ended (7 accesses).
+an access may touch what the VALU writes, and overwrite what it reads, only after a wait for va_vdst; and what
+overwrites registers that an access reads comes after a wait for vm_vsrc (s_wait_alu). The rules are those by which LLVM
+22 inserts these waits (SIInsertWaitcnts with -amdgpu-expert-scheduling-mode) and LLVM 24 (in Triton 3.9), which alone
+waits for what the VALU reads (pull request 201619): every VALU instruction counts in va_vdst, a scaled WMMA twice,
+every access in vm_vsrc; transcendental instructions end apart from others, and so do accesses of LDS, of buffers and of
+other memory. Three things are not demanded that LLVM 22 writes: WMMAs and f64 products, divisions and roundings end
+apart from others there too; a wait for the access itself is enough here, since it has read its registers then; and one
+of 15 or more instructions before is taken to have ended (7 accesses).
 """
 
 from __future__ import annotations
@@ -215,6 +216,8 @@ class _Program:
         raises = self.steps[at].raises
         if (XCNT, "") in raises:
             return self.touched(at).reads | EXEC
+        if raises[0][0] == VDST:
+            return _vectors(self.touched(at).reads)
         late = (
             (XCNT, None) in raises
             or raises[-1][0] == VSRC
@@ -433,15 +436,16 @@ class _Paths:
         return self._touching[first]
 
     def _vector_masks(self, at: int, step: _Step) -> tuple[int, int]:
-        """Of an access, the VALU instructions that write what it touches; and the accesses that read what a statement
-        writes: vector registers alone."""
+        """Of an access, the VALU instructions that write what it touches or read what it writes; and the accesses that
+        read what a statement writes: vector registers alone."""
         first = self._program.alike(at)
         if first not in self._touching_vectors:
             touched = self._program.touched(first)
             reads, writes = ([one for one in own if one < _VECTORS] for own in (touched.reads, touched.writes))
             accesses = step.raises and step.raises[-1][0] == VSRC
-            results = _of(self._writing, (*reads, *writes)) if accesses else 0
-            self._touching_vectors[first] = results, _of(self._holding, writes)
+            held = _of(self._holding, writes)
+            results = _of(self._writing, (*reads, *writes)) | held if accesses else 0
+            self._touching_vectors[first] = results, held
         return self._touching_vectors[first]
 
     def answers(self, at: int, hits: Hits) -> Iterator[MemoryWait]:
@@ -463,6 +467,8 @@ class _Paths:
         own, its, held = self._program.touched(at), self._program.touched(access), self._program.held(access)
         if counter == VSRC:
             return f"overwrites {register_names(_vectors(own.writes & held))}, which an access may not have read yet"
+        if counter == VDST and not _vectors((own.reads | own.writes) & its.writes):
+            return f"overwrites {register_names(_vectors(own.writes & held))}, which a VALU instruction may read later"
         if counter == VDST:
             verb, found = ("reads", own.reads) if _vectors(own.reads & its.writes) else ("writes", own.writes)
             names = register_names(_vectors(found & its.writes))
