@@ -173,3 +173,48 @@ def test_matrices_are_moved_as_the_isa_says(name: str) -> None:
                 lane, register, lsb = where(name, row, column)
                 field = int((before if stores else files)[lane, block * each + register]) >> lsb
                 assert field & (1 << bits) - 1 == line >> bits * column & (1 << bits) - 1, (row, column)
+
+
+EDGE = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry edge(.param .u64 out)
+{
+    .reg .b32 %r<12>;
+    .reg .f32 %f<5>;
+    .reg .b64 %rd<4>;
+    .shared .align 16 .b8 tile[512];
+
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, tile;
+    mov.u32 %r3, 0x3c003c00;
+    mad.lo.u32 %r4, %r1, 8, %r2;
+    st.shared.v2.b32 [%r4], {%r3, %r3};
+    bar.sync 0;
+    and.b32 %r5, %r1, 15;
+    shr.u32 %r6, %r1, 4;
+    mad.lo.u32 %r4, %r5, 32, %r2;
+    mad.lo.u32 %r4, %r6, 16, %r4;
+    ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r7, %r8, %r9, %r10}, [%r4];
+    mov.f32 %f1, 0f00000000;
+    mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r7, %r8, %r9, %r10}, {%r3, %r3},
+        {%f1, %f1, %f1, %f1};
+    mul.wide.u32 %rd2, %r1, 8;
+    add.u64 %rd1, %rd1, %rd2;
+    st.global.v2.f32 [%rd1], {STORED};
+    ret;
+}
+"""
+
+
+@pytest.mark.parametrize(("stored", "kinds"), [("%f1, %f2", []), ("%f3, %f4", ["uninitialised"])])
+def test_rows_of_a_fragment_that_nothing_has_written_matter_where_what_follows_from_them_is_stored(stored, kinds):
+    out = np.zeros((8, 8), np.float32)
+    report = mmacalc.launch(mmacalc.load(EDGE.replace("STORED", stored))["edge"], 1, 32, out)
+    assert [found.kind for found in report.findings] == kinds
+    lines = EDGE.splitlines()
+    for found in report.findings:
+        assert "st.global" in lines[found.line - 1]
+        assert "ldmatrix" in lines[found.other_line - 1]
+    assert kinds or (out == 16).all()

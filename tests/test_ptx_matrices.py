@@ -92,3 +92,24 @@ def test_every_multiplication_is_that_of_the_catalog(target):
         )
         assert not report.findings, str(report)
         assert (wanted == files[:, places(inst, "D")].T).all(), inst.name
+
+
+def test_scales_stand_in_braces_and_their_selectors_in_registers_as_cutlass_writes_them():
+    inst = next(one for one in mmacalc.instructions("sm_120a") if "mxf4nvf4" in one.name and not one.sparse)
+    constants = {"byte_id_a": 0, "thread_id_a": 1, "byte_id_b": 0, "thread_id_b": 1}
+    text, row = kernel_of(inst, 0, constants)
+    line, _ = statement(inst, constants)
+    other = line
+    for scale in line.replace("{0, 1}", "ids").rstrip(";").split(", ")[-4::2]:
+        other = other.replace(f", {scale}, ", f", {{{scale}}}, ")
+    other = other.replace("{0, 1}", "{%h0, %h1}")
+    assert other.count("%h") == 4
+    registers = text.replace(line, f".reg .b16 %h<2>; mov.b16 %h0, 0; mov.b16 %h1, 1;\n{other}")
+    rng, results = np.random.default_rng(0), []
+    words = rng.integers(0, 1 << 32, (32, row), np.uint32)
+    for one in (text, registers):
+        lanes = words.copy()
+        mmacalc.launch(mmacalc.load(f".version 8.8\n.target sm_120a\n.address_size 64\n{one}")["k0"], 1, 32, lanes)
+        results.append(lanes)
+    assert (results[0] != words).any()
+    assert np.array_equal(*results)

@@ -63,3 +63,14 @@ def test_a_tensor_map_that_the_driver_would_refuse_stops_the_launch_by_its_field
         return
     assert mmacalc.launch(kernel, 1, 32, given, made, out).findings == ()
     assert (np.sort(out[:8]) == np.arange(8)).all()  # a swizzle exchanges parts of four
+
+
+def test_coordinates_of_a_map_of_4_bit_elements_count_elements_and_start_at_whole_bytes() -> None:
+    x, made, out = np.arange(16 * 64, dtype=np.uint8).reshape(16, 64), np.zeros(128, np.uint8), np.zeros(32, np.uint32)
+    text = KERNEL.format(replace="").replace("%r5, %r5", "%r5, 0")
+    given = mmacalc.tensor_map(x, (16, 32), element="b4x16")
+    whole, odd = (mmacalc.load(text.replace("%r5, 0;", f"%r5, {first};"))["k"] for first in (32, 33))
+    assert mmacalc.launch(whole, 1, 32, given, made, out).findings == ()
+    assert np.array_equal(out.view(np.uint8).reshape(4, 32), x[:4, 16:48])
+    with pytest.raises(mmacalc.Error, match=r"line 17: .*elements of 4 bits, two in a byte, and is even; got 33"):
+        mmacalc.launch(odd, 1, 32, given, made, out)

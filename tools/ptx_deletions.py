@@ -69,14 +69,17 @@ JUDGED = (
 
 
 class Launching(NamedTuple):
-    """A kernel's text, how it is launched, and the arrays that it leaves its results in, made anew by `make`."""
+    """A kernel's text, how it is launched, and the arrays that it leaves its results in, made anew by `make`, whose
+    arguments may also be the bytes of all parameters."""
 
     text: str
     grid: Any
     block: Any
     shared: int
-    make: Callable[[], tuple[list[Any], list[np.ndarray]]]
+    make: Callable[[], tuple[Any, list[np.ndarray]]]
     entry: str = ""
+    cluster: Any = None
+    limit: int | None = None
 
 
 class Deletion(NamedTuple):

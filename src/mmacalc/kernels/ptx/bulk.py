@@ -13,7 +13,7 @@ from .grammar import TYPES
 from .machine import Repeated
 from .operation import DTYPES
 from .tensor_map import SWIZZLES
-from .tensor_maps import BYTES, TensorMap, read_map, replace_field
+from .tensor_maps import BYTES, PAIRS, TensorMap, read_map, replace_field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -351,6 +351,8 @@ def _store_tile(
 
 def _reduced(old: Array, new: Array, kind: str, type_: str) -> Array:
     """What a reduction leaves of values: bytes (element, byte)."""
+    if type_ == PAIRS:
+        raise Error("there are no reductions of elements of 4 bits by tensor copies")
     dtype = DTYPES[type_]
     a, b = (np.ascontiguousarray(x).view(dtype).reshape(-1) for x in (old, new))
     return np.ascontiguousarray(reduction(kind, type_)(a, b)).view(np.uint8).reshape(old.shape)

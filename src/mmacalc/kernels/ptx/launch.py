@@ -30,7 +30,7 @@ from .tensor_map import TensorMapArgument
 from .tensor_maps import BYTES, map_at
 from .tensor_memory import TensorMemory
 from .traffic import AccessCounter
-from .undefined import follow_bits, followed_by_bits
+from .undefined import critical_registers, follow_bits, followed_by_bits
 from .warps import wants_whole_warps
 from .wgmma import Products
 
@@ -501,7 +501,8 @@ class Launch:
     def undefined_values(self, machine: Machine, step: Step, threads: Threads) -> Array | None:
         """Execute a step that reads registers with undefined values, and follow them. Returns what the step does: a
         mask of the threads that must try again."""
-        for index in step.critical & machine.undefined.keys():
+        critical = critical_registers(machine, step)
+        for index in critical & machine.undefined.keys():
             bad = machine.undefined[index][threads.use].astype(bool)
             if bad.any():
                 self.undefined_use(machine, step, threads.where(bad), index, "is used as an address or operand")
@@ -512,14 +513,14 @@ class Launch:
             if here.any():
                 bad |= here
                 came = machine.origin.get(index, came)
-        if bad.any() and not step.critical and followed_by_bits(step):
+        if bad.any() and not critical and followed_by_bits(step):
             return follow_bits(machine, step, threads, came)
         later: Array | None = step.run(machine, threads)
         if step.statement.root == "match":  # each lane learns what all others hold
             bad |= np.isin(threads.number // WARP, threads.number[bad] // WARP)
         if later is not None:
             bad &= ~later
-        if bad.any() and not step.critical:
+        if bad.any() and not critical:
             some = threads.where(bad)
             for index in step.writes:
                 self.mark_undefined(machine, step, index, some)

@@ -106,32 +106,50 @@ def put_register_file(machine: Machine, threads: Threads, sinks: list[Any], file
 def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
     """mma.sync, mma.sp, and those with block scales."""
     inst = catalogued(compiler, statement.opcode)
-    more = [*([Kind(("b32",)), Kind(("#",))] if inst.sparse else []),
-            *([Kind(("b32",)), Kind(("#",), braced="2")] * 2 if inst.scaled else [])]  # fmt: skip
+    more = [*([Kind(("b32",)), Kind(("#",))] if inst.sparse else []), *(_scale_kinds(statement) if inst.scaled else [])]
     compiler.check((*[_kind(inst, name) for name in "DABC"], *more), statement)
     d, a, b, c, *rest = statement.operands
     operands: dict[str, Any] = {"A": a, "B": b, "C": c}
     constants: dict[str, int] = {}
+    selectors: dict[str, Any] = {}
     if inst.sparse:
         operands["K"] = rest.pop(0)
         constants["selector"] = compiler.number(rest.pop(0))
     for side in "ab" if inst.scaled else "":
         operands[f"S{side.upper()}"] = rest.pop(0)
         ids: Any = rest.pop(0)
-        constants[f"byte_id_{side}"], constants[f"thread_id_{side}"] = (compiler.number(one) for one in ids)
-    executor = Executor(inst, constants)
+        selectors |= {f"{word}_id_{side}": compiler.source(one, "b16") for word, one in zip(("byte", "thread"), ids)}
     wide = {name: inst.format(name).bits == 64 for name in operands if name in "ABC"}
     getters = {name: _registers(compiler, operand, wide.get(name, False)) for name, operand in operands.items()}
     targets = d if is_braced(d) else (d,)
     wide_d = inst.format("D").bits == 64
     sinks = [compiler.sink(name, "b64" if wide_d else "b32") for name in targets]
     step.critical = frozenset(compiler.accessed[0])
+    executors: dict[tuple[tuple[str, int], ...], Executor] = {}
 
     def run(machine: Machine, threads: Threads) -> None:
         files = {name: register_file(machine, threads, getters[name], wide.get(name, False)) for name in getters}
+        chosen = [(name, _uniform(step, read(machine, threads))) for name, read in selectors.items()]
+        executor = executors.get(tuple(chosen))
+        if executor is None:
+            executor = executors[tuple(chosen)] = Executor(inst, {**constants, **dict(chosen)})
         put_register_file(machine, threads, sinks, executor(files), wide_d)
 
     step.run = run
+
+
+def _scale_kinds(statement: Statement) -> list[Kind]:
+    """Scales of A and B, as CUTLASS in braces or not, with their selectors, which are 16 bits wide."""
+    braced = ["1" if is_braced(scale) else "" for scale in statement.operands[-4::2]]
+    return [kind for one in braced for kind in (Kind(("b32",), braced=one), Kind(("b16",), braced="2"))]
+
+
+def _uniform(step: Step, values: Any) -> int:
+    """The selector of a scale, which CUTLASS hands on in a register; a constant to ptxas, once it is inlined."""
+    found = np.unique(values)
+    if len(found) > 1:
+        raise Error(f"line {step.line}: {step.text}: threads select different bytes of their scales: not covered")
+    return int(found[0])
 
 
 def _kind(inst: Instruction, name: str) -> Kind:
@@ -182,6 +200,17 @@ def _load_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
     compiler.sizes.add(ROW)
     each = len(register) // lines
     halves = _halves(register, lane, lsb, len(names)) if bits == 16 else None
+    indexes = [compiler.frame.register(name.name) if isinstance(name, Register) else None for name in names]
+
+    def fragments(data: Array, warps: int) -> Array:
+        """The register file (warp, register, lane) that rows of bytes become."""
+        if halves is not None:
+            elements = np.ascontiguousarray(data).view(np.uint16).reshape(warps, -1)
+            return elements.take(halves, axis=1).view(np.uint32).reshape(warps, len(names), 32)
+        file = np.zeros((warps, len(names), 32), np.uint32)
+        cells: Any = (slice(None), register, lane)
+        np.bitwise_or.at(file, cells, _fields(data, bits, each).reshape(warps, -1) << lsb.astype(np.uint32))
+        return file
 
     def run(machine: Machine, threads: Threads) -> None:
         warps = threads.whole_warps(step)
@@ -190,16 +219,14 @@ def _load_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
         machine.launch.traffic.shared(step, rows, places, ROW, "ldmatrix")
         data = machine.read_shared(step, rows, places, ROW)
         written = gathered(machine.written.view(np.uint8), places, ROW)
-        if halves is not None:
-            elements = np.ascontiguousarray(data).view(np.uint16).reshape(len(warps), -1)
-            file = elements.take(halves, axis=1).view(np.uint32).reshape(len(warps), len(names), 32)
-        else:
-            file = np.zeros((len(warps), len(names), 32), np.uint32)
-            cells: Any = (slice(None), register, lane)
-            np.bitwise_or.at(file, cells, _fields(data, bits, each).reshape(len(warps), -1) << lsb.astype(np.uint32))
-        put_register_file(machine, threads, sinks, file, False)
+        put_register_file(machine, threads, sinks, fragments(data, len(warps)), False)
         if not written.all() and not machine.flight[machine.granules(places, ROW)].any():
-            machine.launch.undefined_bytes(machine, step, rows, places, ROW)
+            # Rows beyond the edge of a matrix may be left as they are, where what follows from them is not stored.
+            missing = fragments(np.where(written == 0, 0xFF, 0).astype(np.uint8), len(warps))
+            for place, index in enumerate(indexes):
+                bad = np.ascontiguousarray(missing[:, place]).reshape(-1)
+                if index is not None and bad.any():
+                    machine.launch.mark_undefined(machine, step, index, threads, bad)
 
     step.run = run
 

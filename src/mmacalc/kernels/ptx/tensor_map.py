@@ -31,6 +31,7 @@ DTYPES = {
     "f32": "f4",
     "f64": "f8",
     "bf16": "u2",
+    "b4x16": "u1",
 }
 SWIZZLES = ("none", "32B", "64B", "128B")
 WIDTHS = {"32B": 32, "64B": 64, "128B": 128}
@@ -94,7 +95,8 @@ def tensor_map(
             `[batch, row, head, element]` with two axes exchanged does, too.
         box: the tile that one copy moves, in the order of the array's axes; 1 to 256 elements each.
         swizzle: "none", "32B", "64B" or "128B": how the tile's bytes are exchanged in shared memory.
-        element: a PTX type, where the array's own does not say it (uint16 with "bf16").
+        element: a PTX type, where the array's own does not say it (uint16 with "bf16"; uint8 with "b4x16": two elements
+            of 4 bits in a byte, where `box` counts bytes).
         steps: elements between two that are copied, by axis; 1 where it is left out.
         fill: what is read outside the tensor: "zeros" (of floats "nan" is not covered).
         corners: for im2col mode, the lower and the upper corner of the bounding box, by the axes between the first

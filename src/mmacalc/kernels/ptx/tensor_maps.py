@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["BYTES", "TensorMap", "map_at", "read_map", "replace_field"]
+__all__ = ["BYTES", "PAIRS", "TensorMap", "map_at", "read_map", "replace_field"]
 
 BYTES = 128
 MAGIC = 0x70616D74
 _LAYOUT = struct.Struct("<I4BQ5I4Q5I5IB6h")
 # PTX ISA 9.7.9.28, tables of tensormap.replace: element types by their code.
-ELEMENTS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16", "f32", "f32", "f32")
+ELEMENTS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16", "f32", "f32", "b4x16")
+PAIRS = "b4x16"
+"""Elements of 4 bits, packed in shared memory too. A `TensorMap` counts their bytes, kernels count elements (5.5.1)."""
 # The bits of a shared-memory address that are exchanged: (those that take part, how far they come down).
 _MASKS = {"none": 0, "32B": 0x10, "64B": 0x30, "128B": 0x70}
 
@@ -68,6 +70,10 @@ class TensorMap(TupleRecord):
         Raises:
             Error: the coordinates of im2col are not in the bounding box.
         """
+        if self.element == PAIRS:
+            if at[0] % 2:
+                raise Error(f"the first coordinate counts elements of 4 bits, two in a byte, and is even; got {at[0]}")
+            at = (at[0] // 2, *at[1:])
         if self.corners:
             return self._column(at, shifts)
         if len(at) == 5 and self.rank == 2:
@@ -135,9 +141,12 @@ class TensorMap(TupleRecord):
         def filled(values: tuple[int, ...], count: int, rest: int = 1) -> tuple[int, ...]:
             return (*values, *[rest] * (count - len(values)))
 
+        dimensions, box = self.dimensions, self.box
+        if self.element == PAIRS:
+            dimensions, box = (2 * dimensions[0], *dimensions[1:]), (2 * box[0], *box[1:])
         return _LAYOUT.pack(
             MAGIC, ELEMENTS.index(self.element), self.rank, SWIZZLES.index(self.swizzle), self.fill, self.address,
-            *filled(self.dimensions, 5), *filled(self.strides, 4, 0), *filled(self.box, 5), *filled(self.steps, 5),
+            *filled(dimensions, 5), *filled(self.strides, 4, 0), *filled(box, 5), *filled(self.steps, 5),
             bool(self.corners), *[edge for corner in self.corners or ((), ()) for edge in filled(corner, 3, 0)],
         ).ljust(BYTES, b"\0")  # fmt: skip
 
@@ -146,6 +155,8 @@ def _unpacked(raw: bytes) -> TensorMap | None:
     magic, element, rank, swizzle, fill, address, *rest = _LAYOUT.unpack(raw[: _LAYOUT.size])
     if magic != MAGIC or not 1 <= rank <= 5 or element >= len(ELEMENTS) or swizzle >= len(SWIZZLES):
         return None
+    if ELEMENTS[element] == PAIRS:
+        rest[0], rest[9] = rest[0] // 2, rest[9] // 2
     return TensorMap(
         ELEMENTS[element], rank, SWIZZLES[swizzle], fill, address, tuple(rest[:rank]), tuple(rest[5 : 4 + rank]),
         tuple(rest[9 : 9 + (2 if rest[19] else rank)]), tuple(rest[14 : 14 + rank]),
@@ -176,6 +187,8 @@ def read_map(machine: Machine, step: Step, one: Threads, address: int) -> Tensor
 def _refused(found: TensorMap) -> str:
     """What of a map is outside the ranges of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col; "" if nothing is."""
     most = (256, 1024) if found.corners else (256,) * found.rank
+    if found.element == PAIRS:
+        most = (128, *most[1:])  # bytes
     if any(not 1 <= size <= limit for size, limit in zip(found.box, most)):
         return f"the box is {found.box[::-1]}; its sizes are 1 to {most[-1]}"
     if any(not 1 <= step <= 8 for step in found.steps):

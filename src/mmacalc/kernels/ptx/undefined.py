@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["follow_bits", "followed_by_bits"]
+__all__ = ["critical_registers", "follow_bits", "followed_by_bits"]
 
 BY_BITS = frozenset(["and", "or", "xor", "not", "mov", "shl", "shr", "shf", "prmt", "bfe", "bfi", "lop3", "brev",
                      "selp"])  # fmt: skip
@@ -29,6 +29,15 @@ PACKED = {"f16x2": 16, "bf16x2": 16, "u16x2": 16, "s16x2": 16, "f32x2": 32}
 """Types whose halves are computed apart, and the bits of a half."""
 RANDOM = 2
 """How many random patterns of undefined bits are tried, for shifts by an undefined amount."""
+
+
+def critical_registers(machine: Machine, step: Step) -> frozenset[int]:
+    """The registers that must not be undefined where a statement reads them. Of a product they are those that no
+    instruction has written: rows of shared memory beyond the edge of a matrix reach elements that are not stored
+    (CUTLASS's SharedMemoryClearOption::kNone leaves such rows as they are)."""
+    if step.statement.root != "mma":
+        return step.critical
+    return frozenset([index for index in step.critical & machine.undefined.keys() if index not in machine.origin])
 
 
 def followed_by_bits(step: Step) -> bool:
@@ -49,10 +58,13 @@ def follow_bits(machine: Machine, step: Step, threads: Threads, origin: Step | N
     known = sorted(step.reads & machine.undefined.keys())
     masks = {index: machine.undefined[index][threads.use].copy() for index in known}
     values = {index: machine.register(index)[threads.use].copy() for index in known}
+    kept = {index: machine.register(index)[threads.use].copy() for index in step.reads & step.writes - set(known)}
     rng = np.random.default_rng(step.index)
     first: dict[int, Array] = {}
     changed: dict[int, Array] = {}
     for turn in range((1 << min(len(known), 4)) + RANDOM, -1, -1):  # the last, with what is there, stays
+        for index, value in kept.items():  # an accumulator is the same in each turn
+            machine.write(index, threads, value)
         for place, index in enumerate(known):
             machine.write(index, threads, values[index] ^ _flipped(masks[index], turn, place, len(known), rng))
         later = step.run(machine, threads)
