@@ -160,8 +160,10 @@ class Catalog:
 
     def _unknown(self, name: str, short: str, other: Meaning | None, owners: Mapping[str, str]) -> Error:
         """The refusal of a name; `other` is what it means if the vendors that it names are left out."""
+        named = makers(name)
         parts = [part for word in name.split() if (part := normalised(word)) in self._names]
-        own = {known: shown for known, shown in self._display_names.items() if self._made_by(name, self._names[known])}
+        vendors = {arch: named <= {entry.architecture.vendor} for arch, entry in self._entries.items()}
+        own = {known: shown for known, shown in self._display_names.items() if vendors[self._names[known]]}
         hint = did_you_mean(parts[0] if parts else short, own, shown=own)
         if other is not None:
             owner = self._entries[owners[other.name]].architecture
