@@ -136,11 +136,21 @@ def listing_of(count):
     return "\n".join([*lines, "\ts_endpgm"]) + "\n"
 
 
+def plain_work(text):
+    """CPU seconds of counting the words of a text 24 times: 0.1 on a quiet machine, where lint takes 0.4 anew."""
+    counts, begin = {}, time.process_time()
+    for line in text.split("\n") * 24:
+        for word in line.split():
+            counts[word] = counts.get(word, 0) + 1
+    return time.process_time() - begin
+
+
 def test_ten_thousand_lines_are_checked_anew_in_half_a_second_of_work_after_a_keystroke():
-    """The quickest of five, in CPU time, since the machine may be busy; what lint keeps is as what it finds anew."""
+    """Half a second where the plain work takes 0.1 s, since a machine may be slow or busy; the quickest of five, in CPU
+    time. What lint keeps is as what it finds anew."""
     text = listing_of(10_000)
     mmacalc.lint(text)
-    lines, taken = text.split("\n"), []
+    lines, taken, plain = text.split("\n"), [], []
     for at in (20, 5000, 9000, 3000, 7000):
         lines.insert(at, f"\tv_sub_f32_e32 v{at % 250}, v1, v2")
         begin = time.process_time()
@@ -148,8 +158,9 @@ def test_ten_thousand_lines_are_checked_anew_in_half_a_second_of_work_after_a_ke
         problems = document.problems()
         document.hints(0, 60)
         taken.append(time.process_time() - begin)
+        plain.append(plain_work(text))
         assert len(problems) == len(mmacalc.lint("\n".join(lines)).findings) > 10
-    assert min(taken) < 0.5
+    assert min(taken) < 5 * min(plain)
 
 
 def test_fixes_one_after_another_leave_nothing_to_mend():
@@ -241,11 +252,12 @@ def ptx_of(count):
 
 
 def test_ptx_of_ten_thousand_lines_is_checked_anew_in_half_a_second_of_work_after_a_keystroke():
-    """The quickest of three, as above."""
-    lines, taken = ptx_of(7_000).split("\n"), []
+    """The quickest of five, as above."""
+    lines, taken, plain, listing = ptx_of(7_000).split("\n"), [], [], listing_of(10_000)
     assert len(lines) > 9_000
     assert Document("kernel.ptx", "\n".join(lines)).problems() == []
-    for at, line in ((20, "\tsub.s32 %r1, %r2, 3;"), (4000, "\tsub.s63 %r1, %r2, 3;"), (8000, "\tsub.s32 %r1")):
+    right, unknown, cut = "\tsub.s32 %r1, %r2, 3;", "\tsub.s63 %r1, %r2, 3;", "\tsub.s32 %r1"
+    for at, line in ((20, right), (1000, right), (2000, right), (4000, unknown), (8000, cut)):
         at = next(row for row in range(at, len(lines)) if lines[row - 1].endswith(";"))
         lines.insert(at, line)
         begin = time.process_time()
@@ -253,8 +265,9 @@ def test_ptx_of_ten_thousand_lines_is_checked_anew_in_half_a_second_of_work_afte
         problems = document.problems()
         document.hints(0, 60)
         taken.append(time.process_time() - begin)
+        plain.append(plain_work(listing))
         assert problems == [] if at < 4000 else len(problems) == 1
-    assert min(taken) < 0.5
+    assert min(taken) < 5 * min(plain)
 
 
 EDITS = [
