@@ -32,23 +32,87 @@ INLINE int ordered(const Watch *w, int64_t team, int64_t thread, int32_t agent, 
     return w->known && clock <= w->known[(team * w->threads + thread) * w->agents + agent];
 }
 
+/* Whether nothing in flight touches the granules of an access. Pointers are read once: bytes that are written might
+ * alias the struct that holds them. */
+INLINE int at_rest(const int32_t *flight, const int16_t *readers, const uint8_t *shared, const int64_t width) {
+    int busy = 0;
+    for (int64_t k = 0; k < width; k++)
+        busy |= (flight[k] != 0) | (readers[k] > 0);
+    for (int64_t k = 0; shared && k < width; k++)
+        busy |= shared[k];
+    return !busy;
+}
+
+INLINE int may_write(const Watch *w, const int64_t *number, const int64_t *places, int64_t count, const int64_t width) {
+    const int32_t *const writers = w->writer, *const readers = w->reader;
+    const int32_t *const write_clock = w->write_clock, *const read_clock = w->read_clock;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t team = w->team_of[number[i]], thread = w->member_of[number[i]], first = places[i] / w->granule;
+        if (!at_rest(w->flight + first, w->readers + first, w->logged ? w->shared + first : NULL, width))
+            return 0;
+        int32_t writer = -1, written = 0, reader = -1, read = 0; /* the last that are known to be ordered */
+        for (int64_t at = first; at < first + width; at++) {
+            if (writers[at] >= 0 && (writers[at] != writer || write_clock[at] != written)) {
+                writer = writers[at], written = write_clock[at];
+                if (!ordered(w, team, thread, writer, written))
+                    return 0;
+            }
+            if (readers[at] >= 0 && (readers[at] != reader || read_clock[at] != read)) {
+                reader = readers[at], read = read_clock[at];
+                if (!ordered(w, team, thread, reader, read))
+                    return 0;
+            }
+        }
+    }
+    return 1;
+}
+
 /* Whether threads (by number, one for each access) may write `size` bytes at places: nothing in flight touches them, and
  * all accesses before are ordered. */
 VISIBLE int64_t mmacalc_may_write(const Watch *w, const int64_t *number, const int64_t *places, int64_t count,
                                   int64_t size) {
     const int64_t width = size / w->granule;
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t team = w->team_of[number[i]], thread = w->member_of[number[i]], first = places[i] / w->granule;
-        for (int64_t at = first; at < first + width; at++) {
-            const int32_t writer = w->writer[at], reader = w->reader[at];
-            if (w->flight[at] || w->readers[at] > 0 || (w->logged && w->shared[at]))
-                return 0;
-            if ((writer >= 0 && !ordered(w, team, thread, writer, w->write_clock[at])) ||
-                (reader >= 0 && !ordered(w, team, thread, reader, w->read_clock[at])))
-                return 0;
-        }
+    switch (width) {
+    case 1: return may_write(w, number, places, count, 1);
+    case 4: return may_write(w, number, places, count, 4);
+    case 8: return may_write(w, number, places, count, 8);
     }
-    return 1;
+    return may_write(w, number, places, count, width);
+}
+
+/* Note the write of an access, to granules from `first` on. */
+INLINE void note(const Watch *w, int64_t first, int32_t thread, int32_t clock, int32_t step, const int64_t width) {
+    int32_t *const writer = w->writer + first, *const write_clock = w->write_clock + first;
+    int32_t *const write_step = w->write_step + first, *const reader = w->reader + first;
+    uint8_t *const generic = w->generic + first, *const shared = w->shared + first, *const atomic = w->atomic + first;
+    for (int64_t k = 0; k < width; k++)
+        writer[k] = thread;
+    for (int64_t k = 0; k < width; k++)
+        write_clock[k] = clock;
+    for (int64_t k = 0; k < width; k++)
+        write_step[k] = step;
+    memset(reader, 0xFF, (size_t)width * sizeof *reader); /* -1 */
+    memset(generic, 1, (size_t)width);
+    memset(shared, 0, (size_t)width);
+    memset(atomic, 0, (size_t)width);
+}
+
+INLINE int64_t write_shared(const Watch *w, const int64_t *number, const int64_t *places, int64_t count,
+                            const int64_t width, const int64_t size, const uint8_t *data, int64_t step) {
+    uint8_t *const memory = w->memory, *const written = w->written;
+    int lost = 0;
+    if (!mmacalc_may_write(w, number, places, count, size))
+        return 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t team = w->team_of[number[i]], thread = w->member_of[number[i]];
+        note(w, places[i] / w->granule, (int32_t)thread, w->clock[team * w->agents + thread], (int32_t)step, width);
+        w->wrote[team] = w->meetings[team];
+        memcpy(memory + places[i], data + i * size, (size_t)size);
+        memset(written + places[i], 1, (size_t)size);
+    }
+    for (int64_t i = 0; i < count; i++)
+        lost |= memcmp(memory + places[i], data + i * size, (size_t)size) != 0;
+    return 1 + lost;
 }
 
 /* Write bytes (access, byte) of shared memory and note it, if that may be: 0 if not, else 1, and 2 where another of the
@@ -56,23 +120,12 @@ VISIBLE int64_t mmacalc_may_write(const Watch *w, const int64_t *number, const i
 VISIBLE int64_t mmacalc_write_shared(const Watch *w, const int64_t *number, const int64_t *places, int64_t count,
                                      int64_t size, const uint8_t *data, int64_t step) {
     const int64_t width = size / w->granule;
-    int lost = 0;
-    if (!mmacalc_may_write(w, number, places, count, size))
-        return 0;
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t team = w->team_of[number[i]], thread = w->member_of[number[i]], first = places[i] / w->granule;
-        for (int64_t at = first; at < first + width; at++) {
-            w->writer[at] = (int32_t)thread, w->write_step[at] = (int32_t)step, w->generic[at] = 1;
-            w->write_clock[at] = w->clock[team * w->agents + thread];
-            w->reader[at] = -1, w->shared[at] = 0, w->atomic[at] = 0;
-        }
-        w->wrote[team] = w->meetings[team];
-        memcpy(w->memory + places[i], data + i * size, (size_t)size);
-        memset(w->written + places[i], 1, (size_t)size);
-    }
-    for (int64_t i = 0; i < count; i++)
-        lost |= memcmp(w->memory + places[i], data + i * size, (size_t)size) != 0;
-    return 1 + lost;
+#define OF(bytes, granules) \
+    if (size == bytes && width == granules) \
+        return write_shared(w, number, places, count, granules, bytes, data, step);
+    OF(16, 4) OF(16, 8) OF(4, 1) OF(4, 2) OF(2, 1) OF(8, 2) OF(8, 4)
+#undef OF
+    return write_shared(w, number, places, count, width, size, data, step);
 }
 
 /* Whether the async proxy may read granules on behalf of a thread: all are written, by writes that precede it and,

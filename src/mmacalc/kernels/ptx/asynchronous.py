@@ -250,9 +250,12 @@ class Asynchronous:
         if found is None:
             machine.launch.find("mbarrier", step, "the mbarrier is not initialised", number)
             return None
-        team, member = machine.team_of[number], machine.member_of[number]
-        found.used[0, member], found.used[1, member] = order.clock[team, member], step.index
+        one, member = int(machine.team_of[number[0]]), machine.member_of[number]
+        found.used[0, member], found.used[1, member] = order.clock[one, member], step.index
         who, clock, made = found.init
+        if found.shown < 0 and clock <= order.common[one, who]:  # all threads of the team know
+            return found
+        team = np.full(len(number), one)
         shown = (found.shown >= 0) & (found.shown < machine.cluster_barriers.waited[number])
         if not shown.all():
             same = np.full(len(number), who), np.full(len(number), clock)

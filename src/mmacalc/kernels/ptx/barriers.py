@@ -89,6 +89,7 @@ class CtaBarriers:
         for entry in self.waiting:
             groups.setdefault((int(self.machine.cta_of[entry.number[0]]), entry.barrier), []).append(entry)
         kept: list[_Arrival] = []
+        whole: list[tuple[int, list[_Arrival]]] = []
         for (cta, barrier), entries in groups.items():
             wanted = entries[0].wanted or len(self._alive(cta))
             if len({entry.wanted for entry in entries}) > 1:
@@ -106,8 +107,33 @@ class CtaBarriers:
                     "it is complete with some of them, and the others begin its next phase", entries[-1].number,
                     other=entries[0].step if len(entries) > 1 else None,
                 )  # fmt: skip
-            self._meet(cta, entries)
+            if self._is_whole(cta, entries):
+                whole.append((cta, entries))
+            else:
+                self._meet(cta, entries)
+        self._meet_whole(whole)
         self.waiting = kept
+
+    def _is_whole(self, cta: int, entries: list[_Arrival]) -> bool:
+        """Whether all living threads of a CTA that is in no cluster wait at its barrier, and nothing else is to do."""
+        plain = all(entry.waits and entry.step.meeting is None for entry in entries)
+        return (
+            plain
+            and self.machine.launch.cluster_size == 1
+            and sum(len(entry.number) for entry in entries) == len(self._alive(cta))
+        )
+
+    def _meet_whole(self, ctas: list[tuple[int, list[_Arrival]]]) -> None:
+        """The threads of whole CTAs meet, each CTA at a barrier of its own, all CTAs at once."""
+        if not ctas:
+            return
+        machine = self.machine
+        machine.events += len(ctas)
+        entries = [entry for _, mine in ctas for entry in mine]
+        self._check_warps(entries)
+        machine.order.meet(np.array([machine.team_of[cta * machine.block_size] for cta, _ in ctas]))
+        for entry in entries:
+            machine.enter(entry.following, entry.number)
 
     def _meet(self, cta: int, entries: list[_Arrival]) -> None:
         machine, order = self.machine, self.machine.order
@@ -140,6 +166,11 @@ class CtaBarriers:
     def check_aligned(self, step: Step, number: Array) -> None:
         """Whether threads come to an .aligned barrier in whole warps; lanes that have ended do not count."""
         machine = self.machine
+        if machine.block_size % WARP == 0:
+            came = np.zeros((machine.count // WARP, WARP), bool)
+            came.reshape(-1)[number] = True
+            if not (machine.alive.reshape(came.shape) & ~came)[came.any(axis=1)].any():
+                return
         for cta in np.unique(machine.cta_of[number]).tolist():
             mine = np.sort(number[machine.cta_of[number] == cta])
             warps = np.unique(mine // WARP)

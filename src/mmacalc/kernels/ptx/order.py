@@ -126,8 +126,12 @@ class Order:
 
     def acquire(self, team: int, threads: Array, clocks: Array) -> None:
         """Some threads of a team come to know clocks."""
-        rows = self.rows()
-        rows[team, threads] = np.maximum(rows[team, threads], clocks)
+        rows = self.rows()[team]
+        first, last = (int(threads[0]), int(threads[-1])) if len(threads) else (0, 0)
+        if last - first == len(threads) - 1 and (np.diff(threads) == 1).all():  # without a copy of them
+            np.maximum(rows[first : last + 1], clocks, out=rows[first : last + 1])
+        else:
+            rows[threads] = np.maximum(rows[threads], clocks)
         self.heard[team, threads] += 1
 
     def tick(self, team: Array, threads: Array) -> Array:

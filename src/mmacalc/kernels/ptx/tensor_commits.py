@@ -148,6 +148,13 @@ def complete_queues(queues: list[tuple[list[Operation], tuple[int, int | None, i
             operation.complete(commits)
 
 
+def _places(machine: Machine, step: Step, thread: int, at: int, mask: int) -> list[int]:
+    """The mbarriers that a commit names: one, or that of each CTA in a mask."""
+    one = machine.threads(np.array([thread]))
+    targets = [rank << 24 | at & 0xFFFFFF for rank in range(16) if mask >> rank & 1] if mask else [at]
+    return [int(machine.shared_places(step, one, np.array([target]), 8)[0]) for target in targets]
+
+
 def commit(compiler: Compiler, statement: Statement, step: Step) -> None:
     """tcgen05.commit: an arrival when the products and copies of the thread so far are complete."""
 
@@ -159,14 +166,11 @@ def commit(compiler: Compiler, statement: Statement, step: Step) -> None:
     def run(machine: Machine, threads: Threads) -> None:
         at = address(machine, threads)
         masks = np.broadcast_to(mask(machine, threads), (len(threads),)) if mask else np.zeros(len(threads), int)
+        own = machine.shared_places(step, threads, at, 8).tolist() if not masks.any() else []
         for number, thread in enumerate(threads.number.tolist()):
-            one = threads.where(threads.number == thread)
-            targets = [int(at[number])] if not masks[number] else [
-                rank << 24 | int(at[number]) & 0xFFFFFF for rank in range(16) if int(masks[number]) >> rank & 1
-            ]  # fmt: skip
-            places = [int(machine.shared_places(step, one, np.array([target]), 8)[0]) for target in targets]
+            places = own[number : number + 1] or _places(machine, step, thread, int(at[number]), int(masks[number]))
             queue = machine.tensor_memory.queues.pop(thread, [])
-            barriers = [machine.asynchronous.barrier(step, one.number, place) for place in places]
+            barriers = [machine.asynchronous.barrier(step, np.array([thread]), place) for place in places]
             first = next((barrier for barrier in barriers if barrier is not None), None)
             member = machine.member_of[thread : thread + 1]
             released = machine.order.release(int(machine.team_of[thread]), member)

@@ -231,7 +231,7 @@ class _Multiply:
         codes = given[:, 0].tolist()
         modes = [WGMMA_SWIZZLES[code >> 62] for code in codes]
         layouts = [(code, *shape, SWIZZLE_MODES[mode]) for code, mode in zip(codes, modes)]
-        offsets = np.stack([matrix_offsets(*layout) for layout in layouts])
+        offsets = np.stack([matrix_offsets(*layout) for layout in (layouts if len(set(codes)) > 1 else layouts[:1])])
         if (offsets + max(1, shape[2] // 8) > machine.shared_size).any():
             machine.outside(
                 step, threads, np.array([int(offsets.max())]), np.array([True]),
@@ -285,8 +285,7 @@ def _codes(machine: Machine, places: Array, shape: tuple[int, int, int, bool], s
     """The encodings at places: (group, rows, depth)."""
     bits = shape[2]
     size = max(1, bits // 8)
-    raw = machine.shared[places[..., None] + np.arange(size)]
-    codes = np.ascontiguousarray(raw).view(f"u{size}")[..., 0]
+    codes: Array = machine.shared.view(f"u{size}")[places // size]
     if bits == 4:
         half = np.arange(shape[1]) & 1
         codes = codes >> (4 * half).astype(np.uint8) & np.uint8(15)
