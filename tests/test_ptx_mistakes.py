@@ -146,3 +146,41 @@ def test_a_bulk_store_that_is_not_waited_for_before_the_end_is_a_note() -> None:
     text = TEXT.replace("cp.async.bulk.wait_group.read 0;", "")
     launch, _ = launched(compiled(text)["tma_store<0>"], CASES["tma_store"])
     assert any("wait_group.read" in remark for _, remark in launch.remarks)
+
+
+REUSED = """.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+    .reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<2>;
+    .shared .align 128 .b8 tile[128];
+    ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, tile; and.b32 %r3, %r1, 31; mad.lo.u32 %r3, %r3, 4, %r2;
+    setp.ge.u32 %p1, %r1, 32;
+    @%p1 bra OTHER;
+    st.shared.b32 [%r3], %r1;
+    fence.proxy.async.shared::cta;
+    bar.warp.sync -1;
+    setp.ne.u32 %p0, %r1, 0;
+    @!%p0 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], 128;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group.read 0;
+    bar.sync 0;
+    cp.async.bulk.wait_group.read 0;
+    ret;
+OTHER:
+    bar.sync 0;
+    st.shared.b32 [%r3], %r1;
+    ret;
+}
+"""
+
+
+@pytest.mark.parametrize("schedule", [None, 1, 2])
+def test_a_second_wait_for_the_source_of_a_bulk_store_does_not_count_as_another_read(schedule):
+    texts = REUSED, REUSED.replace("wait_group.read 0", "wait_group.read 1", 1)
+    right, early = (mmacalc.load(text)["k"] for text in texts)
+    out = np.zeros(32, np.uint32)
+    assert mmacalc.launch(right, 1, 64, out, schedule=schedule).findings == ()
+    assert (out == np.arange(32)).all()
+    assert {found.kind for found in mmacalc.launch(early, 1, 64, out, schedule=schedule).findings} & {"race", "wait"}

@@ -29,6 +29,7 @@ import ptx_deletions as deletions
 from ptx_deletions import GUARD, Launching, differ
 
 from mmacalc import Error
+from mmacalc.kernels.ptx.compiler import compile_kernel
 from mmacalc.kernels.ptx.kernel import PtxKernel
 from mmacalc.kernels.ptx.launch import Launch
 from mmacalc.ptx.reader import read
@@ -206,7 +207,8 @@ def of_folder(folder: Path) -> Iterator[tuple[str, Launching]]:
     entry, grid, block, cluster, shared, *blocks = (folder / "launch.txt").read_text().splitlines()
     starts = [tuple(int(word) for word in line.split()) for line in blocks]
     text = deletions.alone((folder / "kernel.ptx").read_text(), entry)
-    raw = (folder / "parameters").read_bytes()
+    program = compile_kernel(read(text), entry)
+    raw = (folder / "parameters").read_bytes()[: program.parameter_bytes]
     memory = [np.fromfile(folder / f"memory{number}", np.uint8) for number in range(len(starts))]
 
     def make() -> tuple[bytes, list[np.ndarray]]:

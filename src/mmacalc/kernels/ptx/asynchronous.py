@@ -423,6 +423,8 @@ class Asynchronous:
         for thread in threads.number.tolist():
             for flight in list(self.flights.values()):
                 if flight.thread == thread and 0 <= flight.group < self.committed.get(thread, 0) - keep:
+                    if not flight.source_read:  # a later wait says nothing new of when its source was read
+                        self.machine.note_reads(flight.granules, np.array([thread]), flight.step)
                     if sources_only and not flight.source_read:
                         self.machine.end_reading(flight.granules, flight.number)
                         flight.source_read = True
@@ -430,7 +432,6 @@ class Asynchronous:
                     elif not sources_only:
                         flight.deliver.store.waited = True
                         self.complete(flight)
-                    self.machine.note_reads(flight.granules, np.array([thread]), flight.step)
 
 
 def _once_read(deliver: Any) -> Any:

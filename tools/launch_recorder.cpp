@@ -1,0 +1,94 @@
+// A CUDA runtime that launches nothing and records the first launch, to be linked with a program instead of cudart:
+//     nvcc -std=c++17 -gencode arch=compute_90a,code=compute_90a --no-compress -cudart none program.cu launch_recorder.cpp
+//         -DCUTLASS_ENABLE_DIRECT_CUDA_DRIVER_CALL=1 -o program
+//     mkdir launch && OUT=launch ./program && cuobjdump -xptx all program && mv *.ptx launch/kernel.ptx
+//     python tools/ptx_changes.py launch
+// Memory is the host's; tensor maps are the bytes that mmacalc/kernels/ptx/tensor_maps.py packs. OUT gets launch.txt
+// (name, grid, block, cluster, shared memory, address and size of each allocation), the first parameter and the memory.
+// SKIP=2 records the third launch.
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <fcntl.h>
+#include <unistd.h>
+static std::map<const void *, std::string> &names_() { static auto *m = new std::map<const void *, std::string>; return *m; }
+#define names names_()
+#include <vector>
+static std::vector<std::pair<char *, size_t>> &blocks_() { static auto *m = new std::vector<std::pair<char *, size_t>>; return *m; }
+#define blocks blocks_()
+static int launches = 0;
+extern "C" {
+void **__cudaRegisterFatBinary(void *) { static void *one; return &one; }
+void __cudaRegisterFatBinaryEnd(void **) {}
+void __cudaUnregisterFatBinary(void **) {}
+void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int) {}
+void __cudaRegisterFunction(void **, const char *host, char *, const char *name, int, uint3 *, uint3 *, dim3 *, dim3 *, int *) { names[host] = name; }
+cudaError_t __cudaGetKernel(cudaKernel_t *k, const void *f) { *k = (cudaKernel_t)f; return cudaSuccess; }
+cudaError_t __cudaLaunchKernel(cudaKernel_t k, dim3 g, dim3 b, void **a, size_t s, cudaStream_t st) { return cudaLaunchKernel((const void*)k, g, b, a, s, st); }
+char __cudaInitModule(void **) { return 1; }
+static dim3 pg, pb; static size_t ps;
+unsigned __cudaPushCallConfiguration(dim3 g, dim3 b, size_t s, cudaStream_t) { pg = g; pb = b; ps = s; return 0; }
+cudaError_t __cudaPopCallConfiguration(dim3 *g, dim3 *b, size_t *s, void *) { *g = pg; *b = pb; *s = ps; return cudaSuccess; }
+static void dump(const void *f, dim3 g, dim3 b, dim3 c, size_t s, void **a) {
+  const char *skip = getenv("SKIP"); if (skip && launches++ < atoi(skip)) return;
+  std::string to = getenv("OUT") ? getenv("OUT") : "."; FILE *o = fopen((to + "/launch.txt").c_str(), "w");
+  fprintf(o, "%s\n%d %d %d\n%d %d %d\n%d %d %d\n%zu\n", names[f].c_str(), g.x, g.y, g.z, b.x, b.y, b.z, c.x, c.y, c.z, s);
+  int fd = open((to + "/parameters").c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644), number = 0;
+  if (write(fd, a[0], 4096) < 0) exit(3);  // its size is not known here; the reader of the PTX knows
+  close(fd);
+  for (auto &one : blocks) { fprintf(o, "%zu %zu\n", (size_t)one.first, one.second);
+    FILE *m = fopen((to + "/memory" + std::to_string(number++)).c_str(), "wb"); fwrite(one.first, 1, one.second, m); fclose(m); }
+  fclose(o); printf("launched %s\n", names[f].c_str()); fflush(stdout); _exit(0); }
+cudaError_t cudaLaunchKernel(const void *f, dim3 g, dim3 b, void **a, size_t s, cudaStream_t) { dump(f, g, b, dim3(1,1,1), s, a); return cudaSuccess; }
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *f, void **a) {
+  dim3 k(1,1,1); for (unsigned i = 0; i < c->numAttrs; i++) if (c->attrs[i].id == cudaLaunchAttributeClusterDimension)
+    k = dim3(c->attrs[i].val.clusterDim.x, c->attrs[i].val.clusterDim.y, c->attrs[i].val.clusterDim.z);
+  dump(f, c->gridDim, c->blockDim, k, c->dynamicSmemBytes, a); return cudaSuccess; }
+cudaError_t cudaMalloc(void **p, size_t n) { n = (n + 511) / 512 * 512; *p = aligned_alloc(512, n); memset(*p, 0, n); blocks.push_back({(char *)*p, n}); return cudaSuccess; }
+cudaError_t cudaMallocAsync(void **p, size_t n, cudaStream_t) { return cudaMalloc(p, n); }
+cudaError_t cudaFree(void *) { return cudaSuccess; }
+cudaError_t cudaFreeAsync(void *, cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaMemcpy(void *d, const void *s, size_t n, cudaMemcpyKind) { memcpy(d, s, n); return cudaSuccess; }
+cudaError_t cudaMemcpyAsync(void *d, const void *s, size_t n, cudaMemcpyKind, cudaStream_t) { memcpy(d, s, n); return cudaSuccess; }
+cudaError_t cudaMemset(void *d, int v, size_t n) { memset(d, v, n); return cudaSuccess; }
+cudaError_t cudaMemsetAsync(void *d, int v, size_t n, cudaStream_t) { memset(d, v, n); return cudaSuccess; }
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaPeekAtLastError() { return cudaSuccess; }
+cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaGetDevice(int *d) { *d = 0; return cudaSuccess; }
+cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+cudaError_t cudaGetDeviceCount(int *d) { *d = 1; return cudaSuccess; }
+const char *cudaGetErrorString(cudaError_t) { return "error"; }
+const char *cudaGetErrorName(cudaError_t) { return "error"; }
+cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int) { return cudaSuccess; }
+cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int) { *v = a == cudaDevAttrMaxSharedMemoryPerBlockOptin ? 232448 : a == cudaDevAttrMultiProcessorCount ? 2 : 1; return cudaSuccess; }
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n, const void *, int, size_t) { *n = 1; return cudaSuccess; }
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n, const void *, int, size_t, unsigned) { *n = 1; return cudaSuccess; }
+cudaError_t cudaOccupancyMaxActiveClusters(int *n, const void *, const cudaLaunchConfig_t *) { *n = 1; return cudaSuccess; }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int) { memset(p, 0, sizeof *p); p->major = 10; p->multiProcessorCount = 2; p->sharedMemPerBlockOptin = 232448; return cudaSuccess; }
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *p, const void *) { memset(p, 0, sizeof *p); return cudaSuccess; }
+CUresult cuTensorMapEncodeTiled(CUtensorMap *m, CUtensorMapDataType type, cuuint32_t rank, void *at, const cuuint64_t *dims,
+    const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps, CUtensorMapInterleave il, CUtensorMapSwizzle sw,
+    CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
+  // The codes of types are those of tensormap.replace (PTX ISA), which agree with the driver's but for three.
+  static const int codes[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12, 13};
+  unsigned char *o = (unsigned char *)m; memset(o, 0, 128);
+  if (type > 13 || il) { fprintf(stderr, "tensor map of type %d, interleave %d\n", type, il); exit(3); }
+  if (sw > 3) { fprintf(stderr, "swizzle %d\n", sw); exit(3); }
+  unsigned magic = 0x70616D74; memcpy(o, &magic, 4); o[4] = codes[type]; o[5] = rank; o[6] = sw; o[7] = 0; memcpy(o + 8, &at, 8);
+  for (int i = 0; i < 5; i++) { unsigned d = i < (int)rank ? dims[i] : 1, b = i < (int)rank ? box[i] : 1, s = i < (int)rank ? steps[i] : 1;
+    memcpy(o + 16 + 4 * i, &d, 4); memcpy(o + 68 + 4 * i, &b, 4); memcpy(o + 88 + 4 * i, &s, 4); }
+  for (int i = 0; i < 4; i++) { unsigned long long s = i + 1 < (int)rank ? strides[i] : 0; memcpy(o + 36 + 8 * i, &s, 8); }
+  return CUDA_SUCCESS; }
+CUresult cuGetErrorString(CUresult, const char **s) { *s = "error"; return CUDA_SUCCESS; }
+cudaError_t cudaDriverGetVersion(int *v) { *v = 13000; return cudaSuccess; }
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **f, unsigned, unsigned long long, cudaDriverEntryPointQueryResult *r) {
+  *f = !strcmp(name, "cuTensorMapEncodeTiled") ? (void *)cuTensorMapEncodeTiled : nullptr; if (r) *r = *f ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  if (!*f) fprintf(stderr, "no %s\n", name);
+  return cudaSuccess; }
+}
