@@ -9,9 +9,10 @@ A wait loses one of its counters, or gets a count that is one higher; a barrier 
 with its wait); v_nop becomes s_nop 0, and s_nop one state shorter. With --values a register operand becomes the next
 one, two sources are swapped, an offset grows, or op_sel or a sign is flipped. Machine code is changed in its place.
 
-A change is *named* if the launch has a finding or is stopped by an error; *in a note* if only its notes are others;
-*wrong* if only the results are others, by their bits; *silent* if nothing is, which is listed, to be read. Changes of
-instructions that the launch does not reach are left out. The status is 1 if a whole kernel has a finding.
+A change is *named* if the launch has a finding or is stopped by an error; *by lint* if only `mmacalc lint` names it, on
+another path; *wrong* if only the results are others, by their bits; *in a note* if only the notes are; *silent* if
+nothing is, which is listed, to be read. Changes of instructions that the launch does not reach are left out. The status
+is 1 if a whole kernel has a finding.
 """
 
 from __future__ import annotations
@@ -21,14 +22,15 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import triton_kernels as kernels
 
 import mmacalc
-from mmacalc.asm.decoder import listing
+from mmacalc.asm.decoder import labelled, listing
 from mmacalc.hazards.memory_counters import waits_of
 from mmacalc.kernels.amd.program import program_of
 from mmacalc.kernels.amd.target import MachineTarget
@@ -174,11 +176,19 @@ class Compiled:
         reached = frozenset(at - kernel.address for at, step in steps.items() if step.executed)
         return Outcome(findings, notes, results, reached)
 
+    def linted(self, code: bytes) -> tuple[str, ...]:
+        """What `mmacalc lint` finds in this code."""
+        lines = labelled(code, self.target, self.address)
+        text = "\n".join("".join(f"{label}:\n" for label in line.labels) + line.text for line in lines)
+        return tuple(one.sentence for one in mmacalc.lint(text, self.target).findings)
 
-def outcome_of(found: Outcome, whole: Outcome) -> str:
-    """What a change did: named, in a note, wrong or silent."""
+
+def outcome_of(found: Outcome, whole: Outcome, linted: Callable[[], tuple[str, ...]]) -> str:
+    """What a change did: one of `OUTCOMES`."""
     if found.findings:
         return "named"
+    if linted():
+        return "by lint"
     if found.results != whole.results:
         return "wrong"
     return "in a note" if {*found.notes} - {*whole.notes} else "silent"
@@ -202,12 +212,13 @@ def study(kernel: Compiled, values: bool, most: int | None, counts: Counter[tupl
     """Try a kernel's changes, print the silent ones and count all; whether the whole kernel has no finding."""
     whole = kernel.launched(kernel.code)
     title = f"{kernel.target} {kernel.name}"
-    for sentence in whole.findings:
+    linted = kernel.linted(kernel.code)
+    for sentence in (*whole.findings, *linted):
         print(f"{title}: the whole kernel: {sentence}")
     texts = dict(kernel.lines)
     for change, code in chosen(kernel, whole, values, most):
         found = kernel.launched(code)
-        what = outcome_of(found, whole)
+        what = outcome_of(found, whole, partial(kernel.linted, code))
         counts[change.kind, what] += 1
         if what == "silent" or verbose:
             new = change.new[0][1]
@@ -215,10 +226,10 @@ def study(kernel: Compiled, values: bool, most: int | None, counts: Counter[tupl
         for sentence in found.findings[:2] if verbose else ():
             print(f"    {sentence}")
     sys.stdout.flush()
-    return not whole.findings
+    return not (whole.findings or linted)
 
 
-OUTCOMES = ("named", "wrong", "in a note", "silent")
+OUTCOMES = ("named", "by lint", "wrong", "in a note", "silent")
 
 
 def table(counts: Counter[tuple[str, str]]) -> str:
