@@ -121,7 +121,8 @@ def _of_line(lines: list[str], at: int) -> Iterator[tuple[str, str]]:
     if (synchronises or re.match(rf"\s*{GUARD}{WAITS}", line)) and (without := deletions.without(lines, at)):
         yield "left out", without
     elif re.match(rf"\s*{GUARD}{ASYNCHRONOUS}", line):
-        yield "copy left out", replaced("")
+        stores = re.search(r"\.global\.shared", line)  # of a tile, by a bulk copy
+        yield PROGRAM if stores else "copy left out", replaced("")
     elif re.match(rf"\s*{GUARD}(?:st|red)\S*(?:shared|global)", line):
         yield PROGRAM, replaced("")
     if synchronises:
