@@ -19,9 +19,11 @@ MORE = {name: HEAD + KERNELS[name] for name in ("transpose", "reduction", "scan"
         SHARED float part[256]; int i = I; float a = x[i] * 2 + 1; part[i] = a; SYNC
         float b = part[(i + 1) & 255]; y[i] = b * a; y[i + 256] = b + a; y[i + 512] = a - b;
         y[i + 768] = __builtin_amdgcn_exp2f(a); }""",
+    # Unrolled whole, clang 22 lets loads overwrite what the VALU has yet to read, for which LLVM after 22 waits.
     "loop": HEAD + """KERNEL(const float *x, float *y) {
         SHARED float part[1024]; int i = I; for (int k = 0; k < 4; k++) part[k * 256 + i] = x[k * 256 + i] * k; SYNC
-        float sum = 0; for (int k = 0; k < 16; k++) {
+        float sum = 0;
+        _Pragma("clang loop unroll_count(8)") for (int k = 0; k < 16; k++) {
             sum += part[(k * 64 + i * 3) & 1023]; y[(k & 3) * 256 + i] = sum; } }""",
     "product": HEAD + """typedef _Float16 half16 __attribute__((ext_vector_type(16)));
         typedef float float8 __attribute__((ext_vector_type(8)));

@@ -427,7 +427,7 @@ def _buffers(inst: Instruction, used: int, more: int, stages: int | None, workgr
 
 
 def scale_span(depth: int) -> int:
-    """The scales of a row that a kernel loads at once: those of whole stages of so many k.
+    """The scales of a row that a kernel loads at once: those of whole stages of that depth.
 
     >>> scale_span(128), scale_span(192), scale_span(1024)
     (16, 12, 32)

@@ -47,7 +47,7 @@ def cluster_of(kernel: Kernel, given: Any, grid: Dim3) -> Dim3:
     """The size of a cluster in workgroups: as given, or by the kernel's metadata (.cluster_dims), or 1.
 
     Raises:
-        Error: the target has none, it is too large, or the grid is no multiple of it.
+        Error: the target has none, it is too large, or the grid is not a multiple of it.
     """
     named = [int(one) for one in kernel.metadata.get(".cluster_dims", ()) or () if int(one) > 0]
     size = dim3("cluster", given if given is not None else tuple(named) or 1)

@@ -42,11 +42,17 @@ class Operation:
         """ctas: (thread, CTA) that it touches; carry_out: does it for some of the threads, by their indices; cells:
         quarters of the lanes and columns that it writes; reads: (thread, granule) of shared memory; sources: columns of
         Tensor Memory that it reads."""
-        self.machine, self.step, self.threads, self.ctas, self.carry_out = machine, step, threads, ctas, carry_out
-        self.cells, self.reads, self.sources = cells, reads, sources
-        self.at = {thread: at for at, thread in enumerate(threads.tolist())}
+        self.machine: Machine = machine
+        self.step: Step = step
+        self.threads: Array = threads
+        self.ctas: Array = ctas
+        self.carry_out: Callable[[Array], None] = carry_out
+        self.cells: tuple[Array, Array] = cells
+        self.reads: list[Array] = reads
+        self.sources: tuple[Array, ...] = sources
+        self.at: dict[int, int] = {thread: at for at, thread in enumerate(threads.tolist())}
         self.left: Array = np.ones(len(threads), bool)
-        self.number = machine.asynchronous.next
+        self.number: int = machine.asynchronous.next
         machine.asynchronous.next += 1
         memory = machine.tensor_memory
         index = self._index(ctas)
@@ -71,7 +77,7 @@ class Operation:
         return ctas.reshape(-1)[:, None, None], quarters[:, None], columns
 
     def _begin_reading(self) -> None:
-        self.held = [granules[self.left].reshape(-1) for granules in self.reads]
+        self.held: list[Array] = [granules[self.left].reshape(-1) for granules in self.reads]
         for granules in self.held:
             self.machine.begin_reading(granules, self.number)
             self.machine.reading[self.number] = self.step
