@@ -1,7 +1,8 @@
-"""The tile of a GEMM in Triton, Gluon and CuTe: compiled by their compilers, run on the emulator, the layouts compared.
+"""The tile of a GEMM in other languages: compiled by their compilers, run on the emulator, the layouts compared.
 
 What the compilers made is recorded (tests/oracles/exports.py); with Triton installed, `pytest -m triton` compiles the
-sources of Triton and Gluon again, and with CUTLASS in $CUTLASS those of CuTe.
+sources of Triton and Gluon again, with CUTLASS in $CUTLASS those of CuTe, and with Composable Kernel in $CK and ROCm's
+folder in $ROCM those of ck_tile.
 """
 
 import os
@@ -124,6 +125,11 @@ def test_the_layouts_that_triton_chooses_are_those_of_the_plan():
 
 
 REFUSED = {
+    ("ck_tile", "gfx1100", "v_wmma_f32_16x16x16_f16"): "no warp tile",
+    ("ck_tile", "gfx90a", "v_mfma_f32_32x32x4bf16"): "no warp tile",
+    ("ck_tile", "gfx950", "v_mfma_i32_16x16x64_i8"): "no warp tile",
+    ("ck_tile", "gfx942", "v_mfma_f32_16x16x32_fp8_bf8"): "no warp tile",
+    ("ck_tile", "sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"): "no warp tile",
     ("cute", "gfx942", "v_mfma_f32_32x32x8_f16"): "CuTe has atoms for NVIDIA's instructions",
     ("cute", "sm_80", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"): "sums of f32 and i32",
     ("gluon", "gfx942", "v_mfma_f32_16x16x8_xf32"): "is xf32",
@@ -152,10 +158,11 @@ def test_what_a_language_cannot_say_is_refused_by_name(case):
         mmacalc.generate(mmacalc.instruction(arch, name), language, gemm="512x512x512")
 
 
-def test_ck_tile_is_refused_with_what_to_use_instead():
+def test_ck_tile_is_written_for_matrices_that_lie_along_k():
     inst = mmacalc.instruction("gfx942", "v_mfma_f32_32x32x8_f16")
-    with pytest.raises(mmacalc.Error, match=r"got 'ck_tile'\. Templates of Composable Kernel .* hip has the same tile"):
-        mmacalc.generate(inst, "ck_tile", gemm="64x64x64")
+    for orders in (("row", "row"), ("col", "col"), ("col", "row")):
+        with pytest.raises(mmacalc.Error, match="A row by row and B column by column"):
+            mmacalc.generate(inst, "ck_tile", *orders, gemm="512x512x512")
 
 
 def test_options_that_other_languages_lack_are_refused_by_name():
@@ -179,6 +186,8 @@ def test_compiled_today_they_are_as_recorded(folder, tmp_path):
     case = BY_FOLDER[folder]
     if case.language == "cute":
         content, shape = exports.by_nvcc(case, case.source, tmp_path, os.environ["CUTLASS"])
+    elif case.language == "ck_tile":
+        content, shape = exports.by_clang(case, case.source, tmp_path, os.environ["CK"], os.environ["ROCM"])
     else:
         content, shape = exports.compiled_by_triton(case, case.source, tmp_path)
     assert shape["layouts"] == RECORD[folder][2]["layouts"]

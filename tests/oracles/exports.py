@@ -1,13 +1,16 @@
-"""Compile the kernels that `generate` writes in Triton, Gluon and CuTe, and record what their compilers made of them.
+"""Compile the kernels that `generate` writes in other languages, and record what their compilers made of them.
 
-    python tests/oracles/exports.py CUTLASS     with Triton 3.9 installed, and the folder of CUTLASS 4 for nvcc 13
+    python tests/oracles/exports.py [--cutlass FOLDER] [--ck FOLDER --rocm FOLDER]
 
-Without CUTLASS those of Triton and Gluon are compiled, and those of CuTe are kept. Cases whose source has not changed
-are kept, too.
+Those of Triton and Gluon need Triton 3.9; of CuTe the folder of CUTLASS 4, and nvcc 13; of ck_tile the folder of
+Composable Kernel (that of FlashAttention 2.8.3), clang 22, and one with HIP 6.3's headers and device libraries. Cases
+whose source has not changed, or whose compiler is not there, are kept. $CK_FLAGS: more of clang's options for ck_tile.
 """
 
+import argparse
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -77,18 +80,43 @@ def by_nvcc(case, source, folder, cutlass):
     return path.with_suffix(".ptx").read_bytes(), shape
 
 
-def main(cutlass=""):
+def by_clang(case, source, folder, ck, rocm):
+    """The code object, and what a launch needs."""
+    path = Path(folder) / "kernel.hip"
+    path.write_text(source)
+    command = ["clang++-22", "-x", "hip", f"--rocm-path={rocm}", f"--offload-arch={case.arch}", "--cuda-device-only"]
+    command += ["-O3", "-std=c++17", "-w", "--no-gpu-bundle-output", "-I", f"{ck}/include"]
+    command += ["-D__AMDGCN_WAVEFRONT_SIZE=64"]  # HIP 6.3's headers want what clang 22 no longer defines
+    subprocess.run([*command, *os.environ.get("CK_FLAGS", "").split(), str(path), "-o", f"{path}.o"], check=True)
+    threads = int(source.rpartition("<<<")[2].partition(">>>")[0].split(", ")[1])
+    what = "clang 22, Composable Kernel of FlashAttention 2.8.3"
+    shape = {"compiler": what, "entry": "gemm", "shared": 0, "threads": threads, "layouts": []}
+    return Path(f"{path}.o").read_bytes(), shape
+
+
+def compiled_by(case, source, folder, options):
+    """The object, and what a launch needs; nothing where the compiler is not there."""
+    if case.language == "cute":
+        return by_nvcc(case, source, folder, options.cutlass) if options.cutlass else None
+    if case.language == "ck_tile":
+        return by_clang(case, source, folder, options.ck, options.rocm) if options.ck else None
+    return compiled_by_triton(case, source, folder) if importlib.util.find_spec("triton") else None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("--cutlass", "--ck", "--rocm"):
+        parser.add_argument(name)
+    options = parser.parse_args()
     warnings.simplefilter("ignore")
     before, shapes, files = recorded() if RECORD.exists() else {}, {}, {}
     for case in CASES:
         source, (was, content, shape) = case.source, before.get(case.folder, ("", b"", {}))
         with tempfile.TemporaryDirectory() as folder:
-            if was != source and case.language == "cute" and cutlass:
-                content, shape = by_nvcc(case, source, folder, cutlass)
-            elif was != source and case.language != "cute":
-                content, shape = compiled_by_triton(case, source, folder)
-            elif was != source:
+            made = (content, shape) if was == source else compiled_by(case, source, folder, options)
+            if made is None:
                 continue
+            content, shape = made
         print(case.folder, len(content), "kept" if was == source else "compiled", flush=True)
         shapes[case.folder] = shape
         files |= {f"{case.folder}/source": source.encode(), f"{case.folder}/object": content}
@@ -98,4 +126,4 @@ def main(cutlass=""):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

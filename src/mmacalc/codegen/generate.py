@@ -45,10 +45,6 @@ if TYPE_CHECKING:
 __all__ = ["Formulas", "GeneratedKernel", "formulas", "gemm_sizes", "generate"]
 
 LANGUAGES = {"hip": hip.kernel, "cuda": cuda.kernel}
-NOT_WRITTEN = {
-    "ck_tile": " Templates of Composable Kernel are not written: hip has the same tile, gluon words for its waves and "
-    "swizzles"
-}
 
 
 @json_keys(
@@ -120,8 +116,8 @@ def generate(
     Args:
         instruction: an AMD instruction that a builtin reaches, or an mma, mma.sp, wmma.mma or wgmma of NVIDIA; with
             gemm also a tcgen05.mma, whose shape and types are modifiers (m, n, a, b, d, scale).
-        language: "hip" or "cuda", the vendor's if left out; of a GEMM "triton", "gluon" or "cute", too: the same tile
-            as their source (D = A B).
+        language: "hip" or "cuda", the vendor's if left out; of a GEMM "triton", "gluon", "cute" or "ck_tile", too: the
+            same tile as their source (D = A B).
         order_a, order_b: "row" or "col": how A and B lie in memory.
         ld: "arguments": leading dimensions, in elements and multiples of the widest access, are arguments of the
             kernel; "constants": those of one tile.
@@ -258,9 +254,7 @@ def _check_words(given: Mapping[str, str]) -> None:
     for name, known in WORDS.items():
         value = given[name]
         if value not in known:
-            raise Error(
-                f"{name} is {' or '.join(known)}; got '{value}'.{NOT_WRITTEN.get(value) or did_you_mean(value, known)}"
-            )
+            raise Error(f"{name} is {' or '.join(known)}; got '{value}'.{did_you_mean(value, known)}")
     if given["weights"] not in ("", "int4"):
         raise Error(f"weights is 'int4', or left out; got {shown(given['weights'])}")
 

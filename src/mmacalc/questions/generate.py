@@ -368,8 +368,8 @@ COMMAND = Command(
         WAVE, JSON,
         option(
             "--lang", placeholder="LANGUAGE", default="",
-            help="hip or cuda (default: the vendor's); of --gemm also triton, gluon or cute",
-            known=("hip", "cuda", "triton", "gluon", "cute"),
+            help="hip or cuda (default: the vendor's); of --gemm also triton, gluon, cute or ck_tile",
+            known=("hip", "cuda", "triton", "gluon", "cute", "ck_tile"),
         ),
         option(
             "--order-a", placeholder="ORDER", default="row", help="row (default) or col: how A lies in memory",

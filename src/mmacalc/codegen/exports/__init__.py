@@ -1,4 +1,4 @@
-"""The tile of a generated GEMM as the source of other languages: Triton, Gluon, CuTe.
+"""The tile of a generated GEMM as the source of other languages: Triton, Gluon, CuTe, ck_tile.
 
 All are written from one plan, that of the HIP or CUDA kernel: the same instruction, block, waves, neighbours along k in
 a lane, and swizzle. What a language cannot say of it is refused by name.
@@ -7,7 +7,7 @@ a lane, and swizzle. What a language cannot say of it is refused by name.
 from __future__ import annotations
 
 from ...base.errors import Error
-from . import cute, gluon, triton
+from . import ck_tile, cute, gluon, triton
 from .plan import TilePlan, tile_plan
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LANGUAGES", "exported", "tile_plan"]
 
-LANGUAGES = {"triton": triton.source, "gluon": gluon.source, "cute": cute.source}
+LANGUAGES = {"triton": triton.source, "gluon": gluon.source, "cute": cute.source, "ck_tile": ck_tile.source}
 
 
 def exported(language: str, plan: TilePlan, sizes: tuple[int, int, int], others: Mapping[str, Any]) -> str:
