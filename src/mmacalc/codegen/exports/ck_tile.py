@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ...base.errors import Error
 from ...catalog import entry
+from .gluon import MFMA_VERSIONS
 from .plan import TilePlan
 
 TYPE_CHECKING = False
@@ -42,12 +43,12 @@ def warp_tile(plan: TilePlan) -> tuple[int, int, int]:
     >>> from .plan import tile_plan
     >>> inst = mmacalc.instruction("gfx942", "v_mfma_f32_32x32x8_f16")
     >>> warp_tile(tile_plan(inst, 64, ("row", "col"), None, None))
-    (32, 32, 8)
+    (32, 32, 16)
     """
     inst = plan.instruction
     formats = inst.format("A").name.removesuffix("fnuz"), inst.format("B").name.removesuffix("fnuz")
     depths = DEPTHS.get(formats, {}).get(inst.m, ())
-    if not inst.name.startswith("v_mfma") or inst.m != inst.n or inst.k not in depths:
+    if inst.architecture.targets[0] not in MFMA_VERSIONS or inst.m != inst.n or inst.k not in depths:
         raise Error(
             f"ck_tile has no warp tile of {inst.name} on {inst.architecture.title}; it has MFMA of 32x32 and 16x16 in "
             "f16, bf16, fp8 and i8, the forms that gfx942 has and those of gfx950 in f16 and bf16: use hip, or gluon"
