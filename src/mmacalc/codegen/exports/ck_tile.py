@@ -51,7 +51,8 @@ def warp_tile(plan: TilePlan) -> tuple[int, int, int]:
     if inst.architecture.targets[0] not in MFMA_VERSIONS or inst.m != inst.n or inst.k not in depths:
         raise Error(
             f"ck_tile has no warp tile of {inst.name} on {inst.architecture.title}; it has MFMA of 32x32 and 16x16 in "
-            "f16, bf16, fp8 and i8, the forms that gfx942 has and those of gfx950 in f16 and bf16: use hip, or gluon"
+            "f16, bf16, fp8 and i8, the forms that gfx942 has and those of gfx950 in f16 and bf16: use "
+            f"{'cute' if inst.architecture.family.language == 'cuda' else 'hip'}, or gluon"
         )
     depth = plan.kpack * inst.k
     return inst.m, inst.n, depth if depth in depths and not _has(inst, depth) else inst.k
