@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from ...asm.decoded import ConstantOperand, RegisterOperand
@@ -486,16 +488,20 @@ def transposing_step(instruction: DecodedInstruction, access: Access, target: Ma
     return run
 
 
+@lru_cache(maxsize=64)
 def _transpose_sources(load: TransposeLoad, wave: int) -> tuple[Array, Array]:
     """Of each lane and each slot of its registers, the lane whose address fetches the element, and where there."""
+    received, fetched = load.lane_receives, load.lane_fetches
     lanes = np.zeros((wave, load.elements), np.int64)
     items = np.zeros((wave, load.elements), np.int64)
     for lane in range(wave):
         start, place = lane // load.lanes * load.lanes, lane % load.lanes
         for slot in range(load.elements):
-            (element,) = load.lane_receives.contents((place, slot))
-            ((lane_from, item),) = load.lane_fetches.locate(dict(zip(("k", "i"), element)))
+            (element,) = received.contents((place, slot))
+            ((lane_from, item),) = fetched.locate(dict(zip(("k", "i"), element)))
             lanes[lane, slot], items[lane, slot] = start + lane_from, item
+    lanes.setflags(write=False)
+    items.setflags(write=False)
     return lanes, items
 
 
