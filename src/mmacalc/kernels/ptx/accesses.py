@@ -340,6 +340,8 @@ def _store_undefined(
         if index is None or mask is None:
             continue
         bits = mask[threads.use]
+        if each < bits.itemsize and bits.dtype.kind == "u":  # st.b8 and st.b16 store the low bits of wider registers
+            bits = (bits & bits.dtype.type((1 << 8 * each) - 1)).astype(f"u{each}")
         if not (bad := bits.astype(bool)).any():
             continue
         some = threads.where(bad)
