@@ -3,7 +3,7 @@
 //         -DCUTLASS_ENABLE_DIRECT_CUDA_DRIVER_CALL=1 -o program
 //     mkdir launch && OUT=launch ./program && cuobjdump -xptx all program && mv *.ptx launch/kernel.ptx
 //     python tools/ptx_changes.py launch
-// Memory is the host's; tensor maps are the bytes that mmacalc/kernels/ptx/tensor_maps.py packs. OUT gets launch.txt
+// Memory is the host's; tensor maps are the bits of mmacalc/kernels/ptx/tensor_map_bits.py. OUT gets launch.txt
 // (name, grid, block, cluster, shared memory, address and size of each allocation), the first parameter and the memory.
 // SKIP=2 records the third launch.
 #include <cuda.h>
@@ -75,15 +75,15 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *p, const void *) { memset(
 CUresult cuTensorMapEncodeTiled(CUtensorMap *m, CUtensorMapDataType type, cuuint32_t rank, void *at, const cuuint64_t *dims,
     const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps, CUtensorMapInterleave il, CUtensorMapSwizzle sw,
     CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
-  // The codes of types are those of tensormap.replace (PTX ISA), which agree with the driver's but for three.
-  static const int codes[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12, 13};
-  unsigned char *o = (unsigned char *)m; memset(o, 0, 128);
+  // CUtensorMapDataType from UINT8 on: f32 and tf32 with denormals made 0 are 8, tf32 has a bit of its own.
+  static const int codes[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 7, 8, 11};
   if (type > 13 || il) { fprintf(stderr, "tensor map of type %d, interleave %d\n", type, il); exit(3); }
   if (sw > 3) { fprintf(stderr, "swizzle %d\n", sw); exit(3); }
-  unsigned magic = 0x70616D74; memcpy(o, &magic, 4); o[4] = codes[type]; o[5] = rank; o[6] = sw; o[7] = 0; memcpy(o + 8, &at, 8);
-  for (int i = 0; i < 5; i++) { unsigned d = i < (int)rank ? dims[i] : 1, b = i < (int)rank ? box[i] : 1, s = i < (int)rank ? steps[i] : 1;
-    memcpy(o + 16 + 4 * i, &d, 4); memcpy(o + 68 + 4 * i, &b, 4); memcpy(o + 88 + 4 * i, &s, 4); }
-  for (int i = 0; i < 4; i++) { unsigned long long s = i + 1 < (int)rank ? strides[i] : 0; memcpy(o + 36 + 8 * i, &s, 8); }
+  unsigned word[32] = {0}; memcpy(word, &at, 8);
+  word[2] = 0x40002 | (rank - 1) << 4 | codes[type] << 7 | sw << 13 | (type == 11 || type == 12) << 16 | !!fill << 17;
+  for (unsigned i = 0; i < rank; i++) { word[8 + i] = dims[i] - 1; word[13] |= (steps[i] - 1) << 3 * i; ((unsigned char *)word)[55 + i] = box[i] - 1; }
+  for (unsigned i = 0; i + 1 < rank; i++) { word[3 + i] = strides[i] >> 4; word[7] |= strides[i] >> 36 << 4 * i; }
+  memcpy(m, word, 128);
   return CUDA_SUCCESS; }
 CUresult cuGetErrorString(CUresult, const char **s) { *s = "error"; return CUDA_SUCCESS; }
 cudaError_t cudaDriverGetVersion(int *v) { *v = 13000; return cudaSuccess; }

@@ -400,7 +400,10 @@ def _tensormap(compiler: Compiler, statement: Statement, step: Step) -> None:
         index = places[:, None] + np.arange(BYTES)
         data = machine.read_shared(step, threads, places, BYTES) if shared else machine.launch.memory.data[index]
         for raw, given in zip(data, values.tolist()):
-            replace_field(raw, field, dimension, given)
+            try:
+                replace_field(raw, field, dimension, given)
+            except Error as error:
+                raise Error(f"line {step.line}: {step.text}: {error}") from None
         if shared:
             machine.write_shared(step, threads, places, data)
         else:

@@ -1,19 +1,19 @@
 """Tensor maps: how a tile of a tensor lies in global and in shared memory (PTX ISA 5.5, tensors; 9.7.9.28).
 
-The bits of CUtensorMap are not published. A map here is 128 bytes of our own, which `tensor_map` makes from an
-array and `tensormap.replace` field by field; kernels only hand it on.
+A map is 128 bytes (tensor_map_bits.py), which `tensor_map` makes from an array and `tensormap.replace` field by field;
+kernels only hand it on.
 """
 
 from __future__ import annotations
-
-import struct
 
 import numpy as np
 
 from ...base.errors import Error
 from ...base.records import TupleRecord
+from . import tensor_map_bits
 from .accesses import global_places
 from .tensor_map import DTYPES, SWIZZLES, WIDTHS
+from .tensor_map_bits import ELEMENTS, PAIRS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,12 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["BYTES", "PAIRS", "TensorMap", "map_at", "read_map", "replace_field"]
 
 BYTES = 128
-MAGIC = 0x70616D74
-_LAYOUT = struct.Struct("<I4BQ5I4Q5I5IB6h")
-# PTX ISA 9.7.9.28, tables of tensormap.replace: element types by their code.
-ELEMENTS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16", "f32", "f32", "b4x16")
-PAIRS = "b4x16"
-"""Elements of 4 bits, packed in shared memory too. A `TensorMap` counts their bytes, kernels count elements (5.5.1)."""
 # The bits of a shared-memory address that are exchanged: (those that take part, how far they come down).
 _MASKS = {"none": 0, "32B": 0x10, "64B": 0x30, "128B": 0x70}
 
@@ -137,30 +131,45 @@ class TensorMap(TupleRecord):
 
     def packed(self) -> bytes:
         """The 128 bytes."""
-
-        def filled(values: tuple[int, ...], count: int, rest: int = 1) -> tuple[int, ...]:
-            return (*values, *[rest] * (count - len(values)))
-
         dimensions, box = self.dimensions, self.box
         if self.element == PAIRS:
             dimensions, box = (2 * dimensions[0], *dimensions[1:]), (2 * box[0], *box[1:])
-        return _LAYOUT.pack(
-            MAGIC, ELEMENTS.index(self.element), self.rank, SWIZZLES.index(self.swizzle), self.fill, self.address,
-            *filled(dimensions, 5), *filled(self.strides, 4, 0), *filled(box, 5), *filled(self.steps, 5),
-            bool(self.corners), *[edge for corner in self.corners or ((), ()) for edge in filled(corner, 3, 0)],
-        ).ljust(BYTES, b"\0")  # fmt: skip
+        bits = tensor_map_bits.new(bool(self.corners))
+        one_by_one = {
+            "global_address": (self.address,), "rank": (self.rank - 1,), "elemtype": (ELEMENTS.index(self.element),),
+            "swizzle_mode": (SWIZZLES.index(self.swizzle),), "fill_mode": (self.fill,), "global_dim": dimensions,
+            "global_stride": self.strides, "element_stride": self.steps,
+        }  # fmt: skip
+        for field, values in one_by_one.items():
+            for dimension, value in enumerate(values):
+                bits = tensor_map_bits.place(bits, field, dimension, value)
+        if self.corners:  # up to 256 channels and 1024 pixels
+            bits |= (box[0] - 1) << 440 | (box[1] - 1) << 448
+        else:
+            for dimension, value in enumerate(box):
+                bits = tensor_map_bits.place(bits, "box_dim", dimension, value)
+        return bits.to_bytes(64, "little") + tensor_map_bits.write_corners(self.corners)
 
 
 def _unpacked(raw: bytes) -> TensorMap | None:
-    magic, element, rank, swizzle, fill, address, *rest = _LAYOUT.unpack(raw[: _LAYOUT.size])
-    if magic != MAGIC or not 1 <= rank <= 5 or element >= len(ELEMENTS) or swizzle >= len(SWIZZLES):
+    bits = int.from_bytes(raw[:64], "little")
+    rank, element, swizzle = (tensor_map_bits.get(bits, field) for field in ("rank", "elemtype", "swizzle_mode"))
+    rank += 1
+    if not tensor_map_bits.is_map(bits) or rank > 5 or element < 0 or swizzle >= len(SWIZZLES):
         return None
+
+    def each(field: str, count: int) -> tuple[int, ...]:
+        return tuple(tensor_map_bits.get(bits, field, dimension) for dimension in range(count))
+
+    dimensions, box = each("global_dim", rank), each("box_dim", rank)
+    corners = tensor_map_bits.read_corners(bits, raw[64:], rank)
+    if corners:
+        box = box[0], (bits >> 448 & 0x3FF) + 1
     if ELEMENTS[element] == PAIRS:
-        rest[0], rest[9] = rest[0] // 2, rest[9] // 2
+        dimensions, box = (dimensions[0] // 2, *dimensions[1:]), (box[0] // 2, *box[1:])
     return TensorMap(
-        ELEMENTS[element], rank, SWIZZLES[swizzle], fill, address, tuple(rest[:rank]), tuple(rest[5 : 4 + rank]),
-        tuple(rest[9 : 9 + (2 if rest[19] else rank)]), tuple(rest[14 : 14 + rank]),
-        (tuple(rest[20 : 18 + rank]), tuple(rest[23 : 21 + rank])) if rest[19] else (),
+        ELEMENTS[element], rank, SWIZZLES[swizzle], *each("fill_mode", 1), *each("global_address", 1), dimensions,
+        each("global_stride", rank - 1), box, each("element_stride", rank), corners,
     )  # fmt: skip
 
 
@@ -185,18 +194,10 @@ def read_map(machine: Machine, step: Step, one: Threads, address: int) -> Tensor
 
 
 def _refused(found: TensorMap) -> str:
-    """What of a map is outside the ranges of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col; "" if nothing is."""
-    most = (256, 1024) if found.corners else (256,) * found.rank
-    if found.element == PAIRS:
-        most = (128, *most[1:])  # bytes
-    if any(not 1 <= size <= limit for size, limit in zip(found.box, most)):
-        return f"the box is {found.box[::-1]}; its sizes are 1 to {most[-1]}"
-    if any(not 1 <= step <= 8 for step in found.steps):
-        return f"the element strides are {found.steps[::-1]}; they are 1 to 8"
-    if found.address >> 63 or any(stride >> 40 for stride in found.strides):
-        return f"the address is {found.address:#x} and the strides are {found.strides[::-1]}; strides are below 2^40"
-    if found.address % 16 or any(stride % 16 for stride in found.strides):
-        return f"the address is {found.address:#x} and the strides are {found.strides[::-1]}; they are multiples of 16"
+    """What of a map cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col would refuse and its bits can say; "" if nothing
+    is."""
+    if found.address >> 63 or found.address % 16:
+        return f"the address is {found.address:#x}; it is a multiple of 16 below 2^63"
     inner = found.box[0] * found.element_bytes
     limit = WIDTHS.get(found.swizzle, inner)
     if inner % 16 or inner > limit:
@@ -206,34 +207,19 @@ def _refused(found: TensorMap) -> str:
     return ""
 
 
-_FIELDS = {
-    "rank": (5, "B"),
-    "elemtype": (4, "B"),
-    "swizzle_mode": (6, "B"),
-    "fill_mode": (7, "B"),
-    "global_address": (8, "Q"),
-    "global_dim": (16, "I"),
-    "global_stride": (36, "Q"),
-    "box_dim": (68, "I"),
-    "element_stride": (88, "I"),
-}
-
-
 def replace_field(raw: Array, field: str, dimension: int, value: int) -> None:
-    """tensormap.replace: set a field of the 128 bytes, in place."""
+    """tensormap.replace: set a field of the 128 bytes, in place.
+
+    Raises:
+        Error: a value that no map has, or that is not covered.
+    """
     if field in ("interleave_layout", "swizzle_atomicity"):
         if value:
-            raise Error(f"tensormap.replace: {field} {value} is not covered")
+            raise Error(f"{field} {value} is not covered")
         return
-    if field not in _FIELDS:
-        raise Error(f"tensormap.replace has no field '{field}'")
-    start, kind = _FIELDS[field]
-    if field == "rank":
-        value += 1  # the instruction is given the rank less one
-    size = struct.calcsize(f"<{kind}")
-    raw[:4] = np.frombuffer(struct.pack("<I", MAGIC), np.uint8)
-    at = start + size * dimension
-    raw[at : at + size] = np.frombuffer(struct.pack(f"<{kind}", value & (1 << 8 * size) - 1), np.uint8)
+    bits = int.from_bytes(raw[:64].tobytes(), "little") | tensor_map_bits.new(False)
+    bits = tensor_map_bits.place(bits, field, dimension, value & (1 << 64) - 1)
+    raw[:64] = np.frombuffer(bits.to_bytes(64, "little"), np.uint8)
 
 
 def map_at(argument: TensorMapArgument, address: int) -> TensorMap:
