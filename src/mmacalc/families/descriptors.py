@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = [
-    "Descriptor", "DescriptorField", "atom_offset", "decode_instruction", "decode_shared_memory",
+    "Descriptor", "DescriptorField", "atom_offset", "coded_depths", "decode_instruction", "decode_shared_memory",
     "instruction_descriptor", "shared_memory_descriptor",
 ]  # fmt: skip
 
@@ -122,7 +122,7 @@ def _instruction_fields(kind: str) -> tuple[tuple[str, int, int], ...]:
     return tuple(sorted(fields, key=lambda field: field[1]))
 
 
-def _depths(kind: str, sparse: int) -> tuple[int, int | None]:
+def coded_depths(kind: str, sparse: int) -> tuple[int, int | None]:
     """What the bit of K means, 0 and 1; None if it is reserved: it is for dense instructions of some kinds only."""
     deeper = {"mxf4": 96, "mxf4nvf4": 96, "f8f6f4": 64, "mxf8f6f4": 64}.get(kind)
     return DEPTHS[kind][sparse], None if sparse else deeper
@@ -184,7 +184,7 @@ def _code(what: str, given: str | int, codes: Mapping[str, int] | Mapping[int, i
 
 
 def _depth_code(kind: str, k: int, sparse: int) -> int:
-    depths = _depths(kind, sparse)
+    depths = coded_depths(kind, sparse)
     for code, depth in enumerate(depths):
         if k in (0, depth):
             return code
@@ -234,7 +234,7 @@ def decode_instruction(word: int, kind: str) -> Descriptor:
         if name in ("m", "n"):
             return f"{name.upper()} {code * (step if name == 'm' else 8)}"
         if name == "k":
-            depth = _depths(kind, codes["sparse"])[code]
+            depth = coded_depths(kind, codes["sparse"])[code]
             return f"K {depth}" if depth else "reserved"
         return f"{MEANINGS[name]}: {8 << code - 1 if code else 0}" if name == "max_shift" else MEANINGS[name]
 
@@ -288,7 +288,7 @@ def _notes(
     if codes["k"]:
         where = "sm_103a or sm_107" if kind in ("mxf4", "mxf4nvf4") else "sm_107"
         reserved = f"the bit of K is reserved in {'sparse ' if codes['sparse'] else ''}kind::{kind}"
-        notes.append(f"this K requires {where}" if _depths(kind, codes["sparse"])[1] else reserved)
+        notes.append(f"this K requires {where}" if coded_depths(kind, codes["sparse"])[1] else reserved)
     return (*notes, *_reserved(described, word))
 
 

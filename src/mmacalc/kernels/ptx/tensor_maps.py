@@ -168,8 +168,9 @@ def _unpacked(raw: bytes) -> TensorMap | None:
     if ELEMENTS[element] == PAIRS:
         dimensions, box = (dimensions[0] // 2, *dimensions[1:]), (box[0] // 2, *box[1:])
     return TensorMap(
-        ELEMENTS[element], rank, SWIZZLES[swizzle], *each("fill_mode", 1), *each("global_address", 1), dimensions,
-        each("global_stride", rank - 1), box, each("element_stride", rank), corners,
+        ELEMENTS[element], rank, SWIZZLES[swizzle], tensor_map_bits.get(bits, "fill_mode"),
+        tensor_map_bits.get(bits, "global_address"), dimensions, each("global_stride", rank - 1), box,
+        each("element_stride", rank), corners,
     )  # fmt: skip
 
 

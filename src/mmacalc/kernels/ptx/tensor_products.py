@@ -11,7 +11,7 @@ from ...catalog import entry
 from ...emulator.computing import compute
 from ...emulator.execution import execution_of
 from ...emulator.registers import gather, scatter
-from ...families.descriptors import INPUT_CODES, MX, OUTPUT_CODES, SCALE_CODES, decode_instruction
+from ...families.descriptors import INPUT_CODES, MX, OUTPUT_CODES, SCALE_CODES, coded_depths, decode_instruction
 from ...families.tensor_memory import COLUMNS, LANES, copy_layout
 from ...ptx.module import Address, is_braced
 from .matrix_descriptors import SWIZZLE_MODES, matrix_granules, matrix_offsets
@@ -266,6 +266,13 @@ def _shaped(step: Step, inst: Any, kind: str, word: int) -> tuple[Any, dict[str,
         return str(found)
 
     options: dict[str, Any] = {"m": m, "n": n}
+    if fields["k"]:
+        options["k"] = coded_depths(kind, fields["sparse"])[1]
+        if options["k"] is None:
+            raise Error(
+                f"line {step.line}: {step.text}: the instruction descriptor {word:#x} has the bit of K set, which is "
+                f"reserved for kind::{kind}" + (" with sparse A" if fields["sparse"] else "")
+            )
     for name in ("a", "b"):
         if f"{name}_type" in fields:
             options[name] = named(INPUT_CODES[kind], fields[f"{name}_type"])
