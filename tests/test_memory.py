@@ -421,12 +421,12 @@ def test_the_accesses_that_stand_for_all_that_fill_a_tile_tell_as_much_as_all(na
 def test_a_search_takes_no_longer_for_a_leading_dimension_of_18_digits():
     start = time.process_time()
     tracemalloc.start()
-    for ld in (64, 4096, 10**15, 10**18 - 1):
+    for ld in (64, 10**18 - 1):
         mmacalc.memory(mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16").operand("A"), ld=ld).search()
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < 20e6
-    assert time.process_time() - start < 20
+    assert time.process_time() - start < 10
 
 
 @sampled(

@@ -233,17 +233,17 @@ def test_no_module_has_a_dictionary_that_its_functions_fill_but_those_that_are_e
         for node in tree.body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             own |= {target.id for target in targets if isinstance(target, ast.Name)}
-        for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
-            local = {argument.arg for argument in ast.walk(function) if isinstance(argument, ast.arg)}
-            local |= {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-            for node in ast.walk(function):
-                name = ""
+        for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)] if own else ():
+            nodes, filled = [*ast.walk(function)], set()
+            for node in nodes:
                 if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-                    name = getattr(node.value, "id", "")
+                    filled.add(getattr(node.value, "id", ""))
                 if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in filling:
-                    name = getattr(node.func.value, "id", "")
-                if name in own - local:
-                    found.add((path, name))
+                    filled.add(getattr(node.func.value, "id", ""))
+            if filled & own:
+                local = {node.arg for node in nodes if isinstance(node, ast.arg)}
+                local |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+                found |= {(path, name) for name in filled & own - local}
     assert found == set(FILLED)
 
 

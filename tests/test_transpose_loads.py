@@ -50,10 +50,11 @@ def test_what_the_loads_put_in_each_lane_is_what_the_operand_says():
         fed += 1
         assert sum(step.load.registers for step in steps) == operand.registers
         for step in steps:
+            received = step.load.lane_receives
             for first_lane, first_row, ks in step.groups:
                 for lane in range(step.load.lanes):
                     for slot in range(step.load.elements):
-                        ((k, row),) = step.load.lane_receives.contents((lane, slot))
+                        ((k, row),) = received.contents((lane, slot))
                         held = list(operand.elements(first_lane + lane, step.number * step.load.elements + slot))
                         one, two = first_row + row, ks[k]
                         assert [found[:2] for found in held] == [(one, two) if operand.name == "A" else (two, one)]
