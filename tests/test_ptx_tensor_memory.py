@@ -3,10 +3,15 @@ widen elements. Values are small integers, which every format and order of sums 
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import mmacalc
+from mmacalc.families.descriptors import coded_depths
+from mmacalc.kernels.ptx.matrix_descriptors import LEADING_IS_ABSOLUTE, SWIZZLE_MODES, matrix_offsets
+from mmacalc.kernels.ptx.tensor_products import _check_leading, _shaped
 
 KERNEL = """.version 9.0
 .target {target}
@@ -406,3 +411,49 @@ def test_products_that_ctas_issue_at_once_are_as_those_of_one_thread_after_the_o
         found.append((str(report.findings), str(report.notes), out.tobytes()))
     assert found[0] == found[1]
     assert (found[0][:2] != ("()", "()")) == (line[:4] not in ("", "mov.", "%d5,"))
+
+
+STEP = SimpleNamespace(line=7, text="tcgen05.mma ...", index=0)
+
+
+@pytest.mark.parametrize("target", ["sm_100a", "sm_103a"])
+@pytest.mark.parametrize("kind", ["f16", "tf32", "f8f6f4", "i8", "mxf8f6f4", "mxf4", "mxf4nvf4"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_bit_of_k_is_the_depth_of_the_product_or_is_refused(target: str, kind: str, sparse: bool) -> None:
+    if (target, kind) == ("sm_103a", "i8"):
+        return  # it has no such product
+    scaled = {"mxf8f6f4": ".block_scale", "mxf4": ".block_scale.block32", "mxf4nvf4": ".block_scale.block16"}
+    name = f"tcgen05.mma{'.sp' * sparse}.cta_group::2.kind::{kind}{scaled.get(kind, '')}"
+    inst = mmacalc.instruction(target, name)
+    options = {"scale": "ue8m0"} if kind in ("mxf8f6f4", "mxf4") else {}
+    word = int(mmacalc.instruction_descriptor(kind, 256, 256, sparse=int(sparse), **options).word)
+    usual, deeper = coded_depths(kind, int(sparse))
+    assert _shaped(STEP, inst, kind, word)[0].k == usual
+    bit = 31 if kind.startswith("mx") else 29
+    if deeper == 96 and target == "sm_103a":
+        assert _shaped(STEP, inst, kind, word | 1 << bit)[0].k == 96
+        return
+    with pytest.raises(mmacalc.Error, match=r"line 7: .*(bit of K set, which is reserved|K of .* is)"):
+        _shaped(STEP, inst, kind, word | 1 << bit)
+
+
+def test_rows_of_48_bytes_go_on_at_the_address_that_a_descriptor_has_as_its_leading_dimension() -> None:
+    rows, tiles = (
+        24,
+        (0x4000, 0x800, 0x8C00),
+    )  # of 128 bytes of each row, in any order; as the tensor copies swizzle them
+    row, byte = np.indices((rows, 3 * 128))
+    plain = np.array(tiles)[byte // 128] + row * 128 + byte % 128
+    want = plain ^ (plain >> 3 & 0x70)
+    for first in range(0, 3 * 128, 48):
+        tile, within = divmod(first, 128)
+        code = tiles[tile] + within >> 4 | tiles[(tile + 1) % 3] << 12 | 1024 << 28 | LEADING_IS_ABSOLUTE
+        found = matrix_offsets(code, rows, 96, 4, False, SWIZZLE_MODES["128B"])
+        assert np.array_equal(found[:, ::2], want[:, first : first + 48])
+        _check_leading(STEP, "A", code, 48, "128B")
+        for depth, mode in ((32, "128B"), (48, "64B"), (48, "128B along M or N")):
+            with pytest.raises(mmacalc.Error, match="leading dimension of A's descriptor is an address, which is for"):
+                _check_leading(STEP, "A", code, depth, mode)
+        if within > 80:
+            with pytest.raises(mmacalc.Error, match=f"begin at byte {within} of the 128 of their swizzle"):
+                _check_leading(STEP, "A", code & ~LEADING_IS_ABSOLUTE, 48, "128B")

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["SWIZZLE_MODES", "Descriptors", "matrix_granules", "matrix_offsets"]
+__all__ = ["LEADING_IS_ABSOLUTE", "SWIZZLE_MODES", "Descriptors", "matrix_granules", "matrix_offsets"]
 
 SWIZZLE_MODES = {"none": (16, 0), "32B": (32, 0x10), "64B": (64, 0x30), "128B": (128, 0x70)}
 """Of each swizzle the bytes of a row, and its mask."""
+LEADING_IS_ABSOLUTE = 1 << 52
+"""Of a descriptor of tcgen05: the leading dimension is the address of the next part along k."""
 
 
 @lru_cache(maxsize=512)
@@ -31,7 +33,9 @@ def matrix_offsets(descriptor: int, rows: int, depth: int, bits: int, mn_major: 
     """Where the elements (rows, depth) of a matrix begin in shared memory: byte offsets; below a byte, bits of it are
     left to the caller. `mode` is the swizzle's row of bytes and its mask.
 
-    Source: PTX ISA 9.7.15.5.1 (strides of canonical layouts); CUTLASS, mma_sm90_desc.hpp.
+    Source: PTX ISA 9.7.15.5.1 (strides of canonical layouts); CUTLASS, mma_sm90_desc.hpp. Where the leading dimension
+    is an address, rows of 48 bytes along k go on there behind the 128 bytes of their swizzle: so the GEMM for sm_103a
+    of CuTe's examples reads a ring of stages, and gives its reference's product.
     """
     start = (descriptor & 0x3FFF) << 4
     leading, stride = (descriptor >> 16 & 0x3FFF) << 4, (descriptor >> 32 & 0x3FFF) << 4
@@ -43,6 +47,9 @@ def matrix_offsets(descriptor: int, rows: int, depth: int, bits: int, mn_major: 
     if mn_major and width == 16:
         steps = steps[::-1]
     offset = start + across % 8 * width + byte % width + steps[0] * leading + steps[1] * stride
+    if descriptor & LEADING_IS_ABSOLUTE:
+        beyond = start % width + byte - width
+        offset = np.where(beyond < 0, offset, leading + beyond + across % 8 * width + steps[1] * stride)
     found: Array = offset ^ (offset >> 3 & mask)
     found.setflags(write=False)
     return found

@@ -14,7 +14,7 @@ from ...emulator.registers import gather, scatter
 from ...families.descriptors import INPUT_CODES, MX, OUTPUT_CODES, SCALE_CODES, coded_depths, decode_instruction
 from ...families.tensor_memory import COLUMNS, LANES, copy_layout
 from ...ptx.module import Address, is_braced
-from .matrix_descriptors import SWIZZLE_MODES, matrix_granules, matrix_offsets
+from .matrix_descriptors import LEADING_IS_ABSOLUTE, SWIZZLE_MODES, matrix_granules, matrix_offsets
 from .tensor_commits import Operation
 
 TYPE_CHECKING = False
@@ -331,6 +331,7 @@ class _Product:
         shape = (rows // self.ctas.shape[1], depth, bits)
         turned = bool(form.fields.get(f"transpose_{name.lower()}", 0))
         layout = (code, *shape, turned, SWIZZLE_MODES[mode])
+        _check_leading(step, name, code, depth * bits // 8, mode if not turned else f"{mode} along M or N")
         offsets, alone = matrix_offsets(*layout), matrix_granules(*layout, machine.granule)
         _inside(machine, step, int(self.threads[0]), offsets, max(1, bits // 8))
         self.matrices[name] = offsets
@@ -429,6 +430,21 @@ def _inside(machine: Machine, step: Step, thread: int, offsets: Array, size: int
     if last + size > machine.shared_size:
         what = f"shared memory, which has {machine.shared_size} bytes: so far its descriptor reaches"
         machine.outside(step, machine.threads(np.array([thread])), np.array([last]), np.array([True]), what)
+
+
+def _check_leading(step: Step, name: str, code: int, depth: int, mode: str) -> None:
+    """What sm_103a has for rows of 48 bytes: a leading dimension that is an address, with a swizzle of 128 bytes."""
+    absolute, beyond = bool(code & LEADING_IS_ABSOLUTE), ((code & 7) << 4) + depth > 128
+    if absolute and (depth, mode) != (48, "128B"):
+        raise Error(
+            f"line {step.line}: {step.text}: the leading dimension of {name}'s descriptor is an address, which is for "
+            f"K = 96 of 4-bit elements with a 128-byte swizzle along K; K has {depth} bytes, the swizzle is {mode}"
+        )
+    if beyond and not absolute and (depth, mode) == (48, "128B"):
+        raise Error(
+            f"line {step.line}: {step.text}: the 48 bytes of {name}'s rows begin at byte {(code & 7) << 4} of the 128 "
+            "of their swizzle, and go on beyond them: that is covered where the leading dimension is an address"
+        )
 
 
 def _scaled(step: Step, codes: Array, type_: str, scale: int) -> Array:
