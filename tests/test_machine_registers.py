@@ -8,12 +8,14 @@ import pytest
 
 import mmacalc
 from generated_kernels import compiled
+from hip_kernels import assembled as assembled_kernels
 from llvm_mc import assembled, object_for
 from mmacalc.asm.decoded import RegisterOperand
 from mmacalc.asm.decoder import decode
 from mmacalc.asm.decoder import text as instruction_text
 from mmacalc.asm.operand_codes import register_text
 from mmacalc.asm.tables import table
+from mmacalc.kernels.amd.high_registers import with_registers_meant
 from mmacalc.kernels.amd.indexing import with_high_bits
 from test_decoder import decodable, listed
 
@@ -88,6 +90,70 @@ def test_a_kernel_with_more_than_256_vgprs_gives_the_product(tmp_path):
     assert mmacalc.launch(kernel, 1, 32, *packed, out, steps).findings == ()
     wanted = np.einsum("smik,snjk->mnij", a.astype(np.float32), b.astype(np.float32))
     assert np.array_equal(out.transpose(0, 1, 2, 4, 3).reshape(6, 6, 16, 16), wanted)
+
+
+EXPERT = ("-mllvm", "-amdgpu-expert-scheduling-mode")
+
+
+def test_the_registers_that_all_paths_mean_are_those_that_llvm_names(tmp_path):
+    """In a loop too: its blocks start with what their predecessors leave."""
+    options = ["-O3", *EXPERT]
+    listing = compiled(TILE, "gfx1250", tmp_path / "tile.s", None, [*options, "-S"]).read_text()
+    kernel = mmacalc.load(compiled(TILE, "gfx1250", tmp_path / "tile.hsaco", None, options))["tile"]
+    lines = [line.split(";")[0].split("//")[0].strip() for line in listing.split("\n")]
+    named = [line for line in lines if re.match(r"(v_wmma|v_dual|global_|v_mov)", line)]
+    meant = [registers(one) for one in with_registers_meant(list(decode(kernel.code, "gfx1250", kernel.address)))
+             if re.match(r"(v_wmma|v_dual|global_|v_mov)", one.name)]  # fmt: skip
+    assert len(meant) == len(named) > 100
+    for line, found in zip(named, meant):
+        text = re.sub(r"v(\d+|\[\d+:\d+\]) /\*(\S*?)\*/", r"\2", line)
+        assert found == {*re.findall(r"\bv(?:\d+\b|\[\d+:\d+\])", text)}, line
+    assert any(int(one.strip("v[]").split(":")[0]) > 255 for found in meant for one in found)
+
+
+def test_waits_that_registers_above_255_lack_are_in_a_note(tmp_path):
+    listing = compiled(TILE, "gfx1250", tmp_path / "tile.s", None, ["-O3", *EXPERT, "-S"]).read_text()
+    lines = listing.split("\n")
+    waits = [at for at, line in enumerate(lines) if "va_vdst" in line]
+    x, out = np.zeros((2, 6, 32, 16), np.float16), np.zeros((36, 32, 8), np.float32)
+
+    def noted(text):
+        report = mmacalc.launch(assembled_kernels(text, "gfx1250")["tile"], 1, 32, x, x, out, 2)
+        assert report.findings == ()
+        return [one.message for one in report.notes if one.kind in ("wait", "not checked")]
+
+    assert noted(listing) == []
+    found = [noted("\n".join([*lines[:at], *lines[at + 1 :]])) for at in waits[:: max(1, len(waits) // 3)]]
+    assert all("va_vdst" in message for (message,) in found), found
+    assert any(int(number) > 255 for (message,) in found for number in re.findall(r"\bv(\d+)", message.split(":")[0]))
+
+
+def test_s_setreg_of_mode_chooses_registers_above_255_whatever_bits_it_names(tmp_path):
+    """Bits 12 to 19 of its constant: the destination, sources 0, 1 and 2; S_SET_VGPR_MSB has the destination last."""
+    source = """
+extern "C" __attribute__((global)) void set(unsigned *out) {
+    unsigned low, high, mode;
+    asm volatile("v_mov_b32 v3, 1\\n s_set_vgpr_msb 0x40\\n v_mov_b32 v3, 5\\n"
+                 "s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 24, 1), 1\\n v_mov_b32 v3, 9\\n"
+                 "s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 24, 1), 0x4001\\n v_mov_b32 v4, v3\\n"
+                 "s_set_vgpr_msb 0x41\\n s_getreg_b32 s3, hwreg(HW_REG_WAVE_MODE, 12, 8)\\n s_set_vgpr_msb 0\\n"
+                 "v_mov_b32 %0, v3\\n v_mov_b32 %1, v4\\n v_mov_b32 %2, s3"
+                 : "=&v"(low), "=&v"(high), "=&v"(mode) :: "v3", "v4", "s3");
+    out[0] = low, out[1] = high, out[2] = mode;
+}"""
+    listing = compiled(source, "gfx1250", tmp_path / "set.s", None, ["-S"]).read_text()
+    few = assembled_kernels(listing, "gfx1250")["set"]
+    with pytest.raises(mmacalc.Error, match=r"S_SET_VGPR_MSB is 64, so it means v259; the kernel has [0-9]+ vector"):
+        mmacalc.launch(few, 1, 1, np.zeros(3, np.uint32))
+    listing = re.sub(r"(amdhsa_next_free_vgpr|\.vgpr_count:) +\S+", r"\1 288", listing)
+    kernel = assembled_kernels(listing, "gfx1250")["set"]
+    out = np.zeros(3, np.uint32)
+    assert mmacalc.launch(kernel, 1, 1, out).findings == ()
+    assert out.tolist() == [9, 5, 5]
+    meant = [one for one in with_registers_meant(list(decode(kernel.code, "gfx1250", kernel.address)))
+             if one.name == "v_mov_b32"]  # fmt: skip
+    named = [instruction_text(one) for one in meant]
+    assert [text for text in named if "v259" in text] == ["v_mov_b32_e32 v259, 5", "v_mov_b32_e32 v4, v259"]
 
 
 @pytest.mark.parametrize(("target", "high"), [("gfx942", 0), ("gfx1100", 1), ("gfx1200", 1)])

@@ -240,22 +240,30 @@ class Batch:
         step.executed += group.count
         self.tally.executed += group.count
         if not step.relative and not (self.registers.indexes and step.indexable):
-            high = group.mode.high_bits
-            self._execute(self.program.with_high_bits(step, high) if high else step, group)
+            if high := group.mode.high_bits:
+                step = self._within(step, group, self.program.with_high_bits(step, high), "S_SET_VGPR_MSB", high)
+            self._execute(step, group)
             return
+        if group.mode.high_bits:
+            why = "chooses registers by M0 and by S_SET_VGPR_MSB, which is not covered"
+            raise Error(f"{self._where(group, step.instruction)} {why}")
         values = group.s[M0, group.rows]
         keys = relative_key(
             step.instruction.name, values if group.mode.bits & GPR_INDEX or step.relative else values * 0
         )
         for key in np.unique(keys).tolist():
-            other = self.program.indexed(step, key)
-            most = max([number for number in other.touched if number < ACCUMULATORS], default=0)
-            if most >= len(self.registers.v):
-                raise Error(
-                    f"{self._where(group, step.instruction)}: M0 is {key & 0x3FF}, so it means v{most}; "
-                    f"the kernel has {len(self.registers.v)} vector registers"
-                )
+            other = self._within(step, group, self.program.indexed(step, key), "M0", key & 0x3FF)
             self._execute(other, Group(self.registers, self, group.numbers()[keys == key]))
+
+    def _within(self, step: Step, group: Group, other: Step, name: str, value: int) -> Step:
+        """An instruction with the registers that something chooses for it, all of which the kernel has."""
+        most = max([number for number in other.touched if number < ACCUMULATORS], default=0)
+        if most >= len(self.registers.v):
+            raise Error(
+                f"{self._where(group, step.instruction)}: {name} is {value}, so it means v{most}; "
+                f"the kernel has {len(self.registers.v)} vector registers"
+            )
+        return other
 
     def _execute(self, step: Step, group: Group) -> None:
         self.running = step

@@ -22,6 +22,7 @@ from ..device.races import UNFETCHED, UNREAD, UNWAITED
 from ..device.traffic import KNOWN, PERIOD, enter
 from .control import hardware_field
 from .counters import Landing
+from .high_registers import chooses_registers
 from .state import register_name
 
 TYPE_CHECKING = False
@@ -558,32 +559,33 @@ class Unread:
             tally.note(entry_at(tally, "never read", program.instructions[address], f"writes {what}", 1))
 
 
+LEFT_OUT = "LLVM 24 has it, AMD's own kernels with VGPRs above 255 leave such waits out"
+"""What a note says instead of a finding in expert scheduling: AITER's for gfx1250 lack up to 1,456 of a kernel."""
+
+
 def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
     """Enter the places where executed instructions come too early after others, by the rules of `lint`; where AMD's own
     kernels leave a wait out, a note.
 
-    Where that is not looked at, a note says so: kernels with VGPRs above 255, whose instructions do not name them;
-    what the rules cannot read.
+    Where that is not looked at, a note says so: VGPRs above 255 that depend on the path; what the rules cannot read.
     """
     executed = {address: step.executed for address, step in program.steps.items() if step.executed}
     matrix = [program.instructions[at] for at in executed if program.steps[at].matrix is not None]
-    why = ""
     listed = program.of_kernel(kernel)
-    if any(one.name == "s_set_vgpr_msb" for one in listed):
-        why = "the kernel has vector registers above v255, which its instructions do not name"
-    else:
-        found, why = program.missing_states(kernel, any(_is_expert(one) for one in listed))
-        addresses = [(listed[place.second].address, listed[place.first].address) for place in found]
-        places = [place for place, both in zip(found, addresses) if executed.keys() >= {*both}]
-        disputed = Counter(place.wait.expiry.disputed for place in places)
-        for place in places:
-            second, first = listed[place.second], listed[place.first]
-            message = f"{place.missing} wait states missing: {place.wait.rule}"
-            if not (left_out := place.wait.expiry.disputed):
-                tally.add(entry_at(tally, "wait states", second, message, executed[second.address], first))
-            elif count := disputed.pop(left_out, 0):
-                message += f"; {left_out}; in {plural(count, 'place')}"
-                tally.note(entry_at(tally, "wait states", second, message, executed[second.address], first))
+    expert = any(_is_expert(one) for one in listed)
+    found, why = program.missing_states(kernel, expert)
+    addresses = [(listed[place.second].address, listed[place.first].address) for place in found]
+    places = [place for place, both in zip(found, addresses) if executed.keys() >= {*both}]
+    general = LEFT_OUT if expert and chooses_registers(listed) else ""
+    disputed = Counter(place.wait.expiry.disputed or general for place in places)
+    for place in places:
+        second, first = listed[place.second], listed[place.first]
+        message = f"{place.missing} wait states missing: {place.wait.rule}"
+        if not (left_out := place.wait.expiry.disputed or general):
+            tally.add(entry_at(tally, "wait states", second, message, executed[second.address], first))
+        elif count := disputed.pop(left_out, 0):
+            message += f"; {left_out}; in {plural(count, 'place')}"
+            tally.note(entry_at(tally, "wait states", second, message, executed[second.address], first))
     if why and (matrix or kernel.target.startswith("gfx9")):
         first = (matrix or listed)[0]
         message = f"wait states around matrix instructions are not checked: {why}"
@@ -594,22 +596,25 @@ def check_result_waits(kernel: Kernel, program: Program, tally: Tally) -> None:
     """Enter the places where executed instructions lack s_wait_alu: for SGPRs on gfx11 and gfx12, for vector registers
     in the mode of expert scheduling.
 
-    Where that mode's is not looked at, a note says so: kernels with VGPRs above 255, whose instructions do not name
-    them, or too many paths.
+    Of kernels with VGPRs above 255 it is a note. Where that mode's is not looked at, a note says so: such registers
+    that depend on the path, or too many paths.
     """
     executed = {address: step.executed for address, step in program.steps.items() if step.executed}
     listed = program.of_kernel(kernel)
     found = program.missing_scalar_waits(kernel)
     expert = next((one for one in listed if one.address in executed and _is_expert(one)), None)
     if expert is not None:
-        unnamed = any(one.name == "s_set_vgpr_msb" for one in listed)
-        more = None if unnamed else program.missing_result_waits(kernel)
-        if more is None:
-            why = "the kernel has vector registers above v255, which its instructions do not name" if unnamed \
-                else "too many paths lead through the kernel"  # fmt: skip
+        more, why = program.missing_result_waits(kernel)
+        if why:
             message = f"s_wait_alu is not checked: {why}"
             tally.note(entry_at(tally, "not checked", expert, message, executed[expert.address]))
-        found = [*found, *(more or ())]
+        more = [one for one in more if {listed[one.at].address, listed[one.access].address} <= executed.keys()]
+        if more and chooses_registers(listed):
+            second, first = listed[more[0].at], listed[more[0].access]
+            message = f"{more[0].message}; {LEFT_OUT}; in {plural(len(more), 'place')}"
+            tally.note(entry_at(tally, "wait", second, message, executed[second.address], first))
+        else:
+            found = [*found, *more]
     for place in found:
         second, first = listed[place.at], listed[place.access]
         if {first.address, second.address} <= executed.keys():

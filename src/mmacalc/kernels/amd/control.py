@@ -12,7 +12,20 @@ from ..device.memory import BASE
 from .indexing import INDEX_MODE
 from .modifiers import modifiers_of
 from .operands import raw_reader, scalar_row
-from .state import DX10_CLAMP, EXEC, FP16_OVERFLOW, GPR_INDEX, IEEE, SCC, VCC, VSKIP
+from .state import (
+    DX10_CLAMP,
+    EXEC,
+    FP16_OVERFLOW,
+    GPR_INDEX,
+    IEEE,
+    MODE_HIGH,
+    SCC,
+    VCC,
+    VGPR_HIGH,
+    VSKIP,
+    high_bits_of,
+    mode_register,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -274,6 +287,9 @@ def hardware_field(instruction: DecodedInstruction) -> tuple[str, int, int]:
 def _set_register(instruction: DecodedInstruction, target: MachineTarget) -> Run:
     """MODE, and the mode of scheduling, which decides when instructions issue and not what they compute.
 
+    Whatever bits of MODE it names, S_SETREG_IMM32_B32 of gfx1250 also writes those that choose VGPRs above 255, with
+    bits 12 to 19 of its constant (LLVM 22, FeatureSetregVGPRMSBFixup and AMDGPULowerVGPREncoding.cpp).
+
     Raises:
         Error: another register.
     """
@@ -283,15 +299,22 @@ def _set_register(instruction: DecodedInstruction, target: MachineTarget) -> Run
         return lambda group: None
     if register not in MODES:
         raise Error(f"{instruction.name} of {register} is not covered: only {_listed(MODES, SCHEDULING)} are")
-    known = KNOWN_MODE[target.generation]
+    high = target.high_registers
+    known, raised = KNOWN_MODE[target.generation], 0xFF << MODE_HIGH if high else 0
+    immediate = raised if instruction.name == "s_setreg_imm32_b32" else 0
 
     def run(group: Group) -> None:
         value = np.broadcast_to(read(group)[:, 0], (group.count,)).astype(np.int64)
-        kept = (1 << bits) - 1 << first
-        found = group.mode.bits & ~kept | value << first & kept
-        if ((found ^ group.mode.bits) & ~known).any():
+        kept, before = (1 << bits) - 1 << first, mode_register(group.mode.bits, high)
+        found = before & ~kept | value << first & kept
+        if ((found ^ before) & ~(known | raised)).any():
             raise Error(f"{instruction.name} changes bits of {register} that are not covered: {known:#x} are")
-        group.set_mode(found)
+        found = found & ~immediate | value & immediate
+        if not high:
+            group.set_mode(group.mode.bits & ~0xFFFFFFFF | found)
+        else:
+            upper = group.mode.bits & ~((1 << VGPR_HIGH + 8) - 1)
+            group.set_mode(upper | high_bits_of(found) << VGPR_HIGH | found & ~raised)
 
     return run
 
@@ -317,7 +340,7 @@ def _get_register(instruction: DecodedInstruction, target: MachineTarget) -> Run
     def run(group: Group) -> None:
         value: Any = 0
         if register in MODES:
-            value = group.mode.bits & 0xFFFFFFFF
+            value = mode_register(group.mode.bits, target.high_registers)
         elif register in CLOCKS:
             value = group.batch.steps & 0xFFFFF
         elif register == CLUSTER:

@@ -20,6 +20,7 @@ from .control import ENDS_BLOCK, NOTHING, control_step, counts_waited
 from .core_operations import operations_of
 from .cross_lane import CROSS_LANE
 from .global_moves import GlobalMove
+from .high_registers import chooses_registers, with_registers_meant
 from .indexing import INDEX_MODE, indexed, is_relative, with_high_bits
 from .matrix import Multiplication
 from .memory import access_of
@@ -478,29 +479,40 @@ class Program:
         found: Found = self._known[what, address]
         return found
 
+    def registers_meant(self, kernel: Kernel) -> tuple[DecodedInstruction, ...]:
+        """The instructions of a kernel itself with the registers that they mean after S_SET_VGPR_MSB.
+
+        Raises:
+            Error: they depend on the path.
+        """
+        listed = self.of_kernel(kernel)
+        return tuple(with_registers_meant(listed)) if chooses_registers(listed) else listed
+
     def missing_states(self, kernel: Kernel, expert: bool) -> tuple[list[MissingStates], str]:
         """Where the instructions of a kernel lack wait states, or why that cannot be told. expert: whether it sets the
         mode of expert scheduling."""
 
         def make() -> tuple[list[MissingStates], str]:
             try:
-                return list(missing_states(list(self.of_kernel(kernel)), kernel.target, expert)), ""
+                return list(missing_states(self.registers_meant(kernel), kernel.target, expert)), ""
             except Error as error:
                 return [], f"{error}"
 
         return self.remembered("missing states", kernel.address, make)
 
-    def missing_result_waits(self, kernel: Kernel) -> list[MemoryWait] | None:
-        """Where the instructions of a kernel in the mode of expert scheduling lack s_wait_alu, None where that takes
-        too long."""
+    def missing_result_waits(self, kernel: Kernel) -> tuple[list[MemoryWait], str]:
+        """Where the instructions of a kernel in the mode of expert scheduling lack s_wait_alu, or why that cannot be
+        told."""
 
-        def make() -> list[MemoryWait] | None:
-            listed = list(self.of_kernel(kernel))
+        def make() -> tuple[list[MemoryWait], str]:
             try:
-                texts = [self.text(one) for one in listed]
-                return missing_result_waits(texts, decoded_blocks(listed), kernel.target)
+                listed = self.registers_meant(kernel)
+                texts = [text(one) for one in listed]
+                return missing_result_waits(texts, decoded_blocks(listed), kernel.target), ""
             except TooManyPaths:
-                return None
+                return [], "too many paths lead through the kernel"
+            except Error as error:
+                return [], f"{error}"
 
         return self.remembered("missing result waits", kernel.address, make)
 

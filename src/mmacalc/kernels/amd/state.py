@@ -16,6 +16,7 @@ from ..device.undefined import RegisterShadow, unpacked
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from ...asm.decoded import RegisterOperand
     from ...base.arrays import Array
@@ -28,10 +29,13 @@ __all__ = [
     "FP16_OVERFLOW",
     "GPR_INDEX",
     "Group",
+    "MODE_HIGH",
     "ROWS",
     "Registers",
     "VGPR_HIGH",
     "VSKIP",
+    "high_bits_of",
+    "mode_register",
     "packed",
     "register_name",
 ]
@@ -57,7 +61,9 @@ VSKIP = 1 << 28
 CLAMPS_NAN = 1 << 40
 """Above the 32 bits of MODE: whether CLAMP makes 0 of NaN without DX10_CLAMP."""
 VGPR_HIGH = 32
-"""Above the 32 bits of MODE: those of S_SET_VGPR_MSB (gfx1250)."""
+"""Above the 32 bits of MODE: those of S_SET_VGPR_MSB (gfx1250), in its order."""
+MODE_HIGH = 12
+"""The first of the eight bits of gfx1250's MODE that hold them, in another order (see `mode_register`)."""
 FP16_OVERFLOW = 1 << 23
 """FP16_OVFL of MODE: conversions to 8-bit floats that overflow give the largest number."""
 
@@ -89,6 +95,27 @@ class Mode:
         flags = [(not field & 1, not field & 2) for field in (single, double)]
         self.flush = {"f32": flags[0], "f16": flags[1], "f64": flags[1]}
         self.usual = bits & 0xFF == 0xF0
+
+
+def mode_register(bits: int, high: bool) -> int:
+    """What the MODE register reads. high: whether it has the highest bits of VGPRs (gfx1250): the destination's before
+    those of sources 0, 1 and 2; S_SET_VGPR_MSB has them last (LLVM 22, AMDGPULowerVGPREncoding.cpp).
+
+    >>> hex(mode_register(0x80 << VGPR_HIGH | 0xF0, True)), hex(mode_register(0x41 << VGPR_HIGH | 0xF0, True))
+    ('0x20f0', '0x50f0')
+    """
+    raised = bits >> VGPR_HIGH & 0xFF
+    return bits & 0xFFFFFFFF | (raised << 2 & 0xFF | raised >> 6) << MODE_HIGH if high else bits & 0xFFFFFFFF
+
+
+def high_bits_of(register: Any) -> Any:
+    """The bits of S_SET_VGPR_MSB that a value of gfx1250's MODE register means; of a number or an array of them.
+
+    >>> hex(high_bits_of(0x20F0)), hex(high_bits_of(0x50F0))
+    ('0x80', '0x41')
+    """
+    raised = register >> MODE_HIGH & 0xFF
+    return raised >> 2 | raised << 6 & 0xFF
 
 
 @lru_cache(maxsize=64)

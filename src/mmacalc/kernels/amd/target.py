@@ -46,10 +46,11 @@ class MachineTarget:
     result keeps the other half of its register (gfx10 and newer; LLVM 22, `zeroesHigh16BitsOfDest`). packed_ids:
     whether the three work-item ids come in one register. dots_without_op_sel: whether dot products have no OP_SEL.
     long_records: whether a buffer resource has 57 bits of base and 45 bits of records (gfx1250). translates: whether
-    memory instructions raise XCNT (gfx1250).
+    memory instructions raise XCNT (gfx1250). high_registers: whether S_SET_VGPR_MSB chooses VGPRs above 255 (gfx1250).
     """
 
     dots_without_op_sel: bool
+    high_registers: bool
     keeps_halves: bool
     long_records: bool
     packed_ids: bool
@@ -68,7 +69,7 @@ class MachineTarget:
         if not self.generation:
             raise Error(f"compiled kernels run for gfx9, gfx11 and gfx12 targets; {name} is none")
         self.keeps_halves = self.generation != "gfx9"
-        self.long_records = self.translates = name.startswith("gfx125")
+        self.long_records = self.translates = self.high_registers = name.startswith("gfx125")
         self.packed_ids = name not in ("gfx900", "gfx902", "gfx904", "gfx906", "gfx908")
         self.dots_without_op_sel = self.generation != "gfx9" or name in ("gfx942", "gfx950", "gfx9-4-generic")
         self._rows = _table(tuple(sorted(self.architecture.format_names.items())))
