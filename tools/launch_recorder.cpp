@@ -5,7 +5,8 @@
 //     python tools/ptx_changes.py launch
 // Memory is the host's; tensor maps are the bits of mmacalc/kernels/ptx/tensor_map_bits.py. OUT gets launch.txt
 // (name, grid, block, cluster, shared memory, address and size of each allocation), the first parameter and the memory.
-// SKIP=2 records the third launch.
+// SKIP=2 records the third launch; what the launches before it compute is not there. MAJOR=9 is the compute capability
+// that programs are told (10); they see 2 multiprocessors.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <cstdio>
@@ -60,17 +61,33 @@ cudaError_t cudaGetLastError() { return cudaSuccess; }
 cudaError_t cudaPeekAtLastError() { return cudaSuccess; }
 cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamCreate(cudaStream_t *s) { *s = nullptr; return cudaSuccess; }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) { *s = nullptr; return cudaSuccess; }
+cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
+cudaError_t cudaEventCreate(cudaEvent_t *e) { *e = nullptr; return cudaSuccess; }
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned) { *e = nullptr; return cudaSuccess; }
+cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventElapsedTime(float *t, cudaEvent_t, cudaEvent_t) { *t = 1; return cudaSuccess; }
+cudaError_t cudaMallocHost(void **p, size_t n) { *p = malloc(n); return cudaSuccess; }
+cudaError_t cudaFreeHost(void *p) { free(p); return cudaSuccess; }
+cudaError_t cudaMemGetInfo(size_t *f, size_t *t) { *f = *t = 1ull << 36; return cudaSuccess; }
 cudaError_t cudaGetDevice(int *d) { *d = 0; return cudaSuccess; }
 cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 cudaError_t cudaGetDeviceCount(int *d) { *d = 1; return cudaSuccess; }
 const char *cudaGetErrorString(cudaError_t) { return "error"; }
 const char *cudaGetErrorName(cudaError_t) { return "error"; }
 cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int) { return cudaSuccess; }
-cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int) { *v = a == cudaDevAttrMaxSharedMemoryPerBlockOptin ? 232448 : a == cudaDevAttrMultiProcessorCount ? 2 : 1; return cudaSuccess; }
+static int major() { const char *given = getenv("MAJOR"); return given ? atoi(given) : 10; }
+cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int) {
+  *v = a == cudaDevAttrMaxSharedMemoryPerBlockOptin ? 232448 : a == cudaDevAttrMultiProcessorCount ? 2 :
+    a == cudaDevAttrComputeCapabilityMajor ? major() : a == cudaDevAttrComputeCapabilityMinor ? 0 : 1; return cudaSuccess; }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n, const void *, int, size_t) { *n = 1; return cudaSuccess; }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n, const void *, int, size_t, unsigned) { *n = 1; return cudaSuccess; }
 cudaError_t cudaOccupancyMaxActiveClusters(int *n, const void *, const cudaLaunchConfig_t *) { *n = 1; return cudaSuccess; }
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int) { memset(p, 0, sizeof *p); p->major = 10; p->multiProcessorCount = 2; p->sharedMemPerBlockOptin = 232448; return cudaSuccess; }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int) { memset(p, 0, sizeof *p); p->major = major(); p->multiProcessorCount = 2; p->sharedMemPerBlockOptin = 232448; return cudaSuccess; }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *p, const void *) { memset(p, 0, sizeof *p); return cudaSuccess; }
 CUresult cuTensorMapEncodeTiled(CUtensorMap *m, CUtensorMapDataType type, cuuint32_t rank, void *at, const cuuint64_t *dims,
     const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps, CUtensorMapInterleave il, CUtensorMapSwizzle sw,
