@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mmacalc
+from mmacalc.kernels.ptx.tensor_map_bits import new, unknown
 from mmacalc.kernels.ptx.tensor_maps import TensorMap
 
 KERNEL = """.version 8.8
@@ -46,6 +47,7 @@ FIELDS = {  # by the fields and their values: what is said; nothing where the dr
     ("swizzle_mode 32 1",): "line 17: .*has 64 bytes; with swizzle 32B it has a multiple of 16, up to 32",
     ("swizzle_mode 32 2",): "",
     ("elemtype 32 15",): "line 17: .*there is no tensor map at",
+    ("swizzle_mode 32 4",): "line 17: .*there is no tensor map at",
 }
 
 
@@ -102,3 +104,9 @@ def test_coordinates_of_a_map_of_4_bit_elements_count_elements_and_start_at_whol
     assert np.array_equal(out.view(np.uint8).reshape(4, 32), x[:4, 16:48])
     with pytest.raises(mmacalc.Error, match=r"line 17: .*elements of 4 bits, two in a byte, and is even; got 33"):
         mmacalc.launch(odd, 1, 32, given, made, out)
+
+
+def test_a_tensor_map_with_bits_of_unknown_meaning_is_refused() -> None:
+    known = sum(1 << bit for bit in (0, 1, *range(4, 11), 13, 14, 15, 16, 17, 18, 21))
+    for bit in range(4, 32):
+        assert unknown(new(False) | 1 << 64 + bit) == (1 << bit & ~known)

@@ -12,7 +12,7 @@ import struct
 
 from ...base.errors import Error
 
-__all__ = ["ELEMENTS", "FIELDS", "PAIRS", "get", "new", "place", "read_corners", "write_corners"]
+__all__ = ["ELEMENTS", "FIELDS", "PAIRS", "get", "is_map", "new", "place", "read_corners", "unknown", "write_corners"]
 
 PAIRS = "b4x16"
 """Elements of 4 bits, packed in shared memory too. A `TensorMap` counts their bytes, kernels count elements (5.5.1)."""
@@ -38,9 +38,11 @@ _STRIDES, _STRIDES_ABOVE = 96, 224  # multiples of 16 bytes: their low 32 bits, 
 _RANGES = {"element_stride": (1, 8), "box_dim": (1, 256), "rank": (0, 4), "swizzle_mode": (0, 7), "fill_mode": (0, 1)}
 _FIXED = 1 << 65 | 1 << 82
 """Bits that every map has."""
-_EMPTY = 0b11 << 75 | 0xFFFFFFFF << 480
-"""Bits of the interleaved layouts, which are not covered, and 32 that no map has."""
 _IM2COL = 1 << 64
+_LOADED = 1 << 85
+"""A bit of maps for loads; what it says has no effect here."""
+_MEANT = _FIXED | _IM2COL | _ROUNDED | _LOADED | 0b111 << 68 | 0b1111 << 71 | 0b111 << 77 | 1 << 81
+"""All bits of the third word that are known."""
 _CORNERS = struct.Struct("<6h")
 
 
@@ -51,7 +53,12 @@ def new(im2col: bool) -> int:
 
 def is_map(bits: int) -> bool:
     """Whether 64 bytes may be a map."""
-    return bits & (_FIXED | _EMPTY | 0b1100 << 64) == _FIXED
+    return bits & (_FIXED | 0b1100 << 64 | 0xFFFFFFFF << 480) == _FIXED
+
+
+def unknown(bits: int) -> int:
+    """The bits of the third word of a map whose meaning is not known, such as that of an interleaved layout."""
+    return (bits & ~_MEANT) >> 64 & 0xFFFFFFFF
 
 
 def place(bits: int, field: str, dimension: int, value: int) -> int:
