@@ -185,8 +185,10 @@ def read_map(machine: Machine, step: Step, one: Threads, address: int) -> Tensor
     raw = machine.launch.memory.data[offset : offset + BYTES].tobytes()
     bits = int.from_bytes(raw[:64], "little")
     if tensor_map_bits.is_map(bits) and (unknown := tensor_map_bits.unknown(bits)):
-        raise Error(f"line {step.line}: {step.text}: the tensor map at {address:#x} has {unknown:#x} in its third "
-                    "word, whose meaning is not known: an interleaved layout, or a swizzle with other atoms")  # fmt: skip
+        raise Error(
+            f"line {step.line}: {step.text}: the tensor map at {address:#x} has {unknown:#x} in its third word, whose "
+            "meaning is not known: an interleaved layout, or a swizzle with other atoms"
+        )
     found = _unpacked(raw)
     if found is None:
         raise Error(
