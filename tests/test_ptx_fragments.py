@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import mmacalc
+from mmacalc.emulator.registers import gather, scatter
 from mmacalc.kernels.ptx.kernel import PtxKernel
 from mmacalc.kernels.ptx.launch import Launch
+from mmacalc.kernels.ptx.matrices import Executor
 from mmacalc.ptx.reader import read
 
 HEAD = ".version 9.0\n.target {}\n.address_size 64\n"
@@ -218,3 +220,48 @@ def test_rows_of_a_fragment_that_nothing_has_written_matter_where_what_follows_f
         assert "st.global" in lines[found.line - 1]
         assert "ldmatrix" in lines[found.other_line - 1]
     assert kinds or (out == 16).all()
+
+
+PRODUCTS = [
+    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16",
+    "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+    "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", "mma.sync.aligned.m16n8k64.row.col.s32.u4.s4.s32",
+    "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_what_follows_from_undefined_operands_of_a_product_is_what_changes_with_them(name):
+    """By execution: with one register of an operand replaced, those elements of D change and no others."""
+    executor, rng = Executor(mmacalc.instruction("sm_80", name)), np.random.default_rng(0)
+    files = {}
+    for operand, place in executor.places.items():
+        kind = executor.inst.format(operand)
+        one = kind.bias << kind.mantissa if kind.is_float else 1
+        codes = rng.choice(
+            np.array([0, 0, one, one | 1 << kind.bits - 1], np.uint64), executor.execution.shapes[operand]
+        )
+        files[operand] = np.zeros((1, place.registers, place.lanes), np.uint32)
+        scatter(files[operand], codes[None].astype(f"u{max(8, place.bits) // 8}"), place)
+        if operand == "K":
+            files[operand][:] = 0x44444444  # the first two of four
+    del files["D"]
+    for operand in "ABC":
+        for _ in range(4):
+            size = max(1, executor.places[operand].bits // 32)
+            first, lane = rng.integers(executor.places[operand].registers // size) * size, rng.integers(32)
+            which = slice(first, first + size)
+            masks = {each: np.zeros_like(file) for each, file in files.items()}
+            masks[operand][0, which, lane] = 0xFFFFFFFF
+            changed = np.zeros_like(executor(files))
+            for turn in range(12):
+                other = {each: file.copy() for each, file in files.items()}
+                # NaN of every float first: it reaches the results that 0 multiplies, too.
+                other[operand][0, which, lane] = 0xFFFFFFFF if turn == 0 else rng.integers(1 << 32)
+                changed |= executor(other) ^ executor(files)
+            found = executor.undefined(masks, files)
+            elements = gather(changed, executor.places["D"]) != 0
+            told = gather(found, executor.places["D"]) != 0
+            # Of a sparse product all rows of B count, also those that the metadata leave out.
+            exact = not (executor.inst.sparse and operand == "B")
+            assert np.array_equal(told, elements | told if not exact else elements), (operand, first, lane)

@@ -6,6 +6,8 @@ registers of the warp, and the results are to the bit those of `Instruction.exec
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ...base.errors import Error
@@ -65,6 +67,26 @@ class Executor:
             (*result.shape[: result.ndim - len(self.execution.shapes["D"])], place.registers, place.lanes), np.uint32
         )
         scatter(registers, result, place)
+        return registers
+
+    def undefined(self, masks: Mapping[str, Array], files: Mapping[str, Array]) -> Array:
+        """Which bits of D's registers follow from undefined bits of the operands', which masks has: an element of D
+        from its row of A, its column of B and its own C. Of integers what 0 multiplies adds nothing; undefined metadata
+        and scales count for all of D."""
+        lost = {name: gather(mask, self.places[name]) != 0 for name, mask in masks.items()}
+        a, b, found = lost.pop("A"), lost.pop("B"), lost.pop("C")
+        if self.inst.format("A").kind in ("signed", "unsigned") and not self.inst.sparse:
+            a_codes, b_codes = (gather(files[name], self.places[name]) for name in "AB")
+            known = [one.astype(np.float32) for one in (a, b, (b_codes != 0) | b, (a_codes != 0) | a)]
+            found = found | (known[0] @ known[2] > 0) | (known[3] @ known[1] > 0)
+        else:
+            found = found | a.any(-1, keepdims=True) | b.any(-2, keepdims=True)
+        for more in lost.values():
+            groups = more.reshape(len(more), -1).any(1)
+            found = found | groups.reshape(-1, *[1] * (found.ndim - 1))
+        place = self.places["D"]
+        registers = np.zeros((len(found), place.registers, place.lanes), np.uint32)
+        scatter(registers, np.where(found, np.uint64((1 << place.bits) - 1), np.uint64(0)), place)
         return registers
 
 
@@ -127,15 +149,54 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
     step.critical = frozenset(compiler.accessed[0])
     executors: dict[tuple[tuple[str, int], ...], Executor] = {}
 
-    def run(machine: Machine, threads: Threads) -> None:
+    def ready(machine: Machine, threads: Threads) -> tuple[Executor, dict[str, Array]]:
         files = {name: register_file(machine, threads, getters[name], wide.get(name, False)) for name in getters}
         chosen = [(name, _uniform(step, read(machine, threads))) for name, read in selectors.items()]
         executor = executors.get(tuple(chosen))
         if executor is None:
             executor = executors[tuple(chosen)] = Executor(inst, {**constants, **dict(chosen)})
+        return executor, files
+
+    def run(machine: Machine, threads: Threads) -> None:
+        executor, files = ready(machine, threads)
         put_register_file(machine, threads, sinks, executor(files), wide_d)
 
-    step.run = run
+    masks = {name: _undefined_bits(compiler, operand, wide.get(name, False)) for name, operand in operands.items()}
+    written = [_number(compiler, name) for name in targets]
+
+    def follow(machine: Machine, threads: Threads) -> dict[int, Array]:
+        executor, files = ready(machine, threads)
+        lost = {name: register_file(machine, threads, masks[name], wide.get(name, False)) for name in masks}
+        found: dict[int, Array] = {}
+        put_register_file(machine, threads, [partial(_note, found, one) for one in written],
+                          executor.undefined(lost, files), wide_d)  # fmt: skip
+        return found
+
+    step.run, step.follow = run, follow
+
+
+def _number(compiler: Compiler, operand: Any) -> int | None:
+    """The number of the register that an operand is; None of a constant, `_` and a special register."""
+    if not isinstance(operand, Register) or operand.name not in compiler.frame.function.registers:
+        return None
+    return compiler.frame.register(operand.name)
+
+
+def _undefined_bits(compiler: Compiler, operand: Any, wide: bool) -> list[Any]:
+    """Getters of the undefined bits of the registers of an operand."""
+    dtype = np.dtype(np.uint64 if wide else np.uint32)
+
+    def bits(index: int | None, machine: Machine, threads: Threads) -> Array:
+        known = None if index is None else machine.undefined.get(index)
+        return np.zeros(len(threads), dtype) if known is None else known[threads.use].astype(dtype)
+
+    names = operand if is_braced(operand) else (operand,)
+    return [partial(bits, _number(compiler, name)) for name in names]
+
+
+def _note(found: dict[int, Array], index: int | None, machine: Machine, threads: Threads, bits: Array) -> None:
+    if index is not None:
+        found[index] = bits.astype(machine.program.registers[index])
 
 
 def _scale_kinds(statement: Statement) -> list[Kind]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Run = Callable[[Machine, Threads], Array | None]
     Control = Callable[["Machine", "Step", Threads, Array | None, int], None]
     Meeting = Callable[[Machine, Threads, Array], None]
+    Follow = Callable[[Machine, Threads], dict[int, Array]]
 
 __all__ = ["ASKED", "ASKING", "POLLING", "Program", "Step"]
 
@@ -47,12 +48,14 @@ class Step:
     statement that decides where threads go on. meeting is called when a barrier is complete, with the
     statement's threads and the numbers of all that waited. reads, writes: registers by number; critical: those
     of `reads` that must be defined (addresses, what is stored to global memory). operation and sources: of arithmetic.
+    follow: of a product, which bits of each register that it will write follow from undefined ones.
     polls: whether it is a strong load in a loop that does no more than ask again.
     """
 
     __slots__ = (
         "control",
         "critical",
+        "follow",
         "guard",
         "index",
         "meeting",
@@ -76,6 +79,7 @@ class Step:
         self.run: Run = _nothing
         self.control: Control | None = None
         self.meeting: Meeting | None = None
+        self.follow: Follow | None = None
         self.reads: frozenset[int] = frozenset()
         self.writes: frozenset[int] = frozenset()
         self.critical: frozenset[int] = frozenset()

@@ -52,9 +52,15 @@ def followed_by_bits(step: Step) -> bool:
 
 
 def follow_bits(machine: Machine, step: Step, threads: Threads, origin: Step | None) -> Array | None:
-    """Execute a step with every combination of zeros and ones in the undefined bits of its sources: what changes in
-    its results is undefined. Of a packed type that is the whole half. Returns a mask of the threads that must try
-    again, as the step does."""
+    """Execute a step and find what is undefined in its results: of a product by its rows and columns, else by executing
+    it with every combination of zeros and ones in the undefined bits of its sources, as what changes then. Of a packed
+    type that is the whole half. Returns a mask of the threads that must try again, as the step does."""
+    if step.follow is not None:
+        marks = step.follow(machine, threads)
+        later = step.run(machine, threads)
+        for index, mask in marks.items():
+            _enter(machine, threads, index, mask, origin)
+        return later
     known = sorted(step.reads & machine.undefined.keys())
     masks = {index: machine.undefined[index][threads.use].copy() for index in known}
     values = {index: machine.register(index)[threads.use].copy() for index in known}
@@ -77,13 +83,18 @@ def follow_bits(machine: Machine, step: Step, threads: Threads, origin: Step | N
     for index, mask in changed.items():
         unread = machine.undefined.get(index)  # of lanes that wait, and of those that a shuffle reads and are not there
         whole = _wholly(step, mask)
-        _mark(machine, threads, index, whole if unread is None else whole | unread[threads.use])
-        if mask.any():
-            if origin is not None:
-                machine.origin[index] = origin
-            else:
-                machine.origin.pop(index, None)
+        _enter(machine, threads, index, whole if unread is None else whole | unread[threads.use], origin)
     return later
+
+
+def _enter(machine: Machine, threads: Threads, index: int, mask: Array, origin: Step | None) -> None:
+    """The undefined bits of a result, and the statement that they come from."""
+    _mark(machine, threads, index, mask)
+    if mask.any():
+        if origin is not None:
+            machine.origin[index] = origin
+        else:
+            machine.origin.pop(index, None)
 
 
 def _wholly(step: Step, mask: Array) -> Array:
