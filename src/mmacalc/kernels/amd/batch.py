@@ -16,6 +16,7 @@ from .checks import Alignment, Barriers, Bounds, Moves, Products, Races, Unread,
 from .clusters import ClusterBarrier, Multicasts
 from .counters import Counters
 from .indexing import relative_key
+from .named_barriers import NamedBarriers
 from .ordering import GlobalRaces
 from .runs import CoreWaves, Run
 from .state import ACCUMULATORS, EXEC, GPR_INDEX, M0, Group
@@ -112,7 +113,8 @@ class Batch:
         self.steps, self.limit, self.later = 0, math.inf, ""
         self.trace: tuple[int, Callable[[Step, Group, int], None]] | None = None
         self.observers: tuple[Observer, ...] = ()
-        self._unwaited: dict[int, list[tuple[int, Landing]]] = {}
+        self.named = NamedBarriers(self.waves)
+        self._unwaited: dict[tuple[int, int], list[tuple[int, Landing]]] = {}  # by workgroup and barrier, 0 its own
         self._rows: Array = np.zeros(0, np.int64)  # the waves whose block runs
         self._turns, self._state = 0, b""  # how often waves that stood back have gone on, and the state at one of them
         self.prepared: dict[Hashable, Any] = {}  # for the core, by what it is for
@@ -342,16 +344,36 @@ class Batch:
         if signals:
             self.barriers.arrived(group, instruction)
             self.grid_races.signalled(group)
-        for address, landing in self.counters.unfinished_in_lds(group) if signals else ():
+            self._keep_unwaited(group, 0)
+
+    def _keep_unwaited(self, group: Group, number: int) -> None:
+        """Keep what the waves that signal a barrier have not waited for."""
+        for address, landing in self.counters.unfinished_in_lds(group):
             owners = self.waves.workgroup_of[landing.waves]
             for workgroup in np.unique(owners).tolist():
-                self._unwaited.setdefault(workgroup, []).append((address, landing.of(owners == workgroup)))
+                self._unwaited.setdefault((workgroup, number), []).append((address, landing.of(owners == workgroup)))
 
     def cluster_barrier(self, group: Group, instruction: DecodedInstruction, signals: bool, waits: bool) -> None:
         """Waves signal the barrier of their cluster, or wait at it."""
         self.cluster.arrive(group, instruction, signals, waits)
         if signals:
             self.grid_races.signalled_cluster(group, self.cluster.signalled)
+
+    def named_signalled(self, group: Group, row: int, number: int) -> None:
+        """A wave signals a named barrier."""
+        self._keep_unwaited(Group(self.registers, self, np.array([row])), number)
+
+    def named_completed(self, group: Group, instruction: DecodedInstruction, row: int, number: int) -> None:
+        """A named barrier is completed by a wave. Accesses before and after are not compared, of no waves of the
+        workgroup: two that the barrier does not order may race unseen, and two that it orders are not called a race."""
+        workgroup = int(self.waves.workgroup_of[row])
+        self.lds.barrier([workgroup], self._unwaited.pop((workgroup, number), []))
+        if self.named.members[workgroup, number] < self.waves.live(workgroup).sum():
+            text = (
+                "only some waves of the workgroup meet at this barrier: races in LDS between the others are not looked "
+                "for across it"
+            )
+            self.reporter.note("not checked", np.array([row]), instruction, text)
 
     def _release(self) -> None:
         """Let waves go on whose workgroup or cluster has come to its barrier, or if there are none, those that stand
@@ -365,13 +387,13 @@ class Batch:
             self.barriers.met(released)
             self.grid_races.met(released)
             unwaited: list[tuple[Hashable, Touched]] = []
-            for workgroup in sorted(self._unwaited.keys() & released):
-                unwaited += self._unwaited.pop(workgroup)
+            for workgroup in sorted(released):
+                unwaited += self._unwaited.pop((workgroup, 0), [])
             self.lds.barrier(released, unwaited)
         met = self.cluster.released()
         if len(met):
             self.grid_races.met_cluster(met, self.cluster.waited[met], self.cluster.size)
-        if released or len(met):
+        if self.named.released() or released or len(met):
             return
         if self.waves.resume():
             self._check_progress()
@@ -379,7 +401,7 @@ class Batch:
             row = int(np.flatnonzero(self.waves.waiting)[0])
             why = "other waves of its workgroup never signal it"
             if self.waves.elsewhere[row]:
-                why = self.cluster.missing(row)
+                why = (self.named if self.waves.named[row] else self.cluster).missing(row)
             raise Error(
                 f"{self.waves.text(row)} waits for ever at the barrier at {int(self.waves.place[row]):#x}: {why}"
             )

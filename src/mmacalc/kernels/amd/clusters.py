@@ -23,10 +23,11 @@ import numpy as np
 
 from ...base.errors import Error, plural
 from ..device.launch import Dim3, dim3
+from .state import M0
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from ...asm.code_objects import Kernel
@@ -37,8 +38,10 @@ if TYPE_CHECKING:
     from .program import Program
     from .state import Group
 
-__all__ = ["ClusterBarrier", "Multicasts", "cluster_of", "cluster_words", "clustered"]
+__all__ = ["CLUSTER_LOADS", "ClusterBarrier", "Multicasts", "cluster_of", "cluster_words", "clustered", "shared_load"]
 
+CLUSTER_LOADS = "cluster_load_"
+"""How the loads begin that workgroups of a cluster may share."""
 MOST = 16
 """Workgroups of a cluster: the fields of TTMP6 and a descriptor's workgroup_mask have no room for more."""
 
@@ -108,6 +111,12 @@ class ClusterBarrier:
             waves.waiting[rows] = waves.elsewhere[rows] = True
             waves.place[rows] = instruction.address
 
+    def unsignalled(self, group: Group) -> Array:
+        """Which waves are of a cluster whose barrier nobody has signalled since it was passed last."""
+        clusters = self.waves.workgroup_of[group.numbers()] // self.size
+        found: Array = self.signalled.reshape(-1, self.size).max(axis=1)[clusters] <= self._passed()[clusters]
+        return found
+
     def _signal(self, group: Group, instruction: DecodedInstruction) -> None:
         rows = group.numbers()
         ahead = np.zeros(len(rows), np.bool_)
@@ -132,7 +141,7 @@ class ClusterBarrier:
         """Let waves go on whose cluster has come to the barrier; gives them."""
         waves = self.waves
         passed = self._passed()[waves.workgroup_of // self.size]
-        free = waves.elsewhere & ~waves.ended & (self.waited <= passed)
+        free = waves.elsewhere & ~waves.named & ~waves.ended & (self.waited <= passed)
         waves.waiting[free] = waves.elsewhere[free] = False
         return np.flatnonzero(free)
 
@@ -187,3 +196,19 @@ class Multicasts:
                     "itself, and whether the others would receive it too is not known"
                 )
                 self.reporter.note("not checked", np.array([row]), instruction, text)
+
+
+def shared_load(instruction: DecodedInstruction, load: Callable[[Group], None]) -> Callable[[Group], None]:
+    """CLUSTER_LOAD_*, whose mask of workgroups is in bits 15 to 0 of M0 (ROCm's comgr, hotswap: these it clears to make
+    a plain load; LLVM 22 copies the mask of llvm.amdgcn.cluster.load into M0)."""
+
+    def run(group: Group) -> None:
+        batch = group.batch
+        masks = np.broadcast_to(group.s[M0, group.rows] & np.uint32(0xFFFF), (group.count,))
+        for row, mask in zip(group.numbers().tolist(), masks.tolist()):
+            if mask:
+                what = instruction.address, int(batch.waves.wave_in_group[row])
+                batch.multicasts.made(row, instruction, mask, what)
+        load(group)
+
+    return run

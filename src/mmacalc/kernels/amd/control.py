@@ -11,6 +11,7 @@ from ...hazards.memory_counters import waits_of
 from ..device.memory import BASE
 from .indexing import INDEX_MODE
 from .modifiers import modifiers_of
+from .named_barriers import NAMED_CONTROL, named_signal, named_wait
 from .operands import raw_reader, scalar_row
 from .state import (
     DX10_CLAMP,
@@ -56,7 +57,7 @@ PLACES = ("HW_REG_HW_ID", "HW_REG_HW_ID1", "HW_REG_HW_ID2", "HW_REG_WAVE_HW_ID1"
 CLUSTER = "HW_REG_IB_STS2"
 CLUSTER_FIELDS = ((6, 4), (21, 4))
 """First bit and width of the fields of IB_STS2: whether a workgroup is in a cluster, and which of it it is."""
-WORKGROUP_BARRIER, CLUSTER_BARRIER = -1, -3
+WORKGROUP_BARRIER, CLUSTER_BARRIER, NAMED_BARRIER = -1, -3, 0
 _FLOATS = 0xFF | FP16_OVERFLOW
 KNOWN_MODE = {"gfx9": _FLOATS | DX10_CLAMP | IEEE | GPR_INDEX | VSKIP, "gfx11": _FLOATS | DX10_CLAMP | IEEE,
               "gfx12": _FLOATS | 1 << 24 | 1 << 25 | 1 << 27}  # fmt: skip
@@ -164,8 +165,10 @@ def _end(instruction: DecodedInstruction, target: MachineTarget) -> Run:
 
 def _barrier(signals: bool, waits: bool) -> Callable[[DecodedInstruction, MachineTarget], Run]:
     def compile_(instruction: DecodedInstruction, target: MachineTarget) -> Run:
-        following = instruction.address + instruction.size
-        of_cluster = _barrier_number(instruction) == CLUSTER_BARRIER
+        number, following = _barrier_number(instruction), instruction.address + instruction.size
+        if number == NAMED_BARRIER:
+            return (named_wait if waits else named_signal)(instruction, target)
+        of_cluster = number == CLUSTER_BARRIER
         if of_cluster and not target.translates:
             raise Error(f"{instruction.name} of the barrier of a cluster (-3): {target.name} has no clusters")
 
@@ -182,10 +185,27 @@ def _barrier(signals: bool, waits: bool) -> Callable[[DecodedInstruction, Machin
 
 
 def _signal_first(instruction: DecodedInstruction, target: MachineTarget) -> Run:
-    """S_BARRIER_SIGNAL_ISFIRST: a signal, and SCC of the wave that is the first to signal (RDNA4 ISA guide)."""
+    """S_BARRIER_SIGNAL_ISFIRST: a signal, and SCC of the wave that is the first to signal (RDNA4 ISA guide; of the
+    other barriers LLVM, AMDGPU Execution Synchronization)."""
     signal = _barrier(True, False)(instruction, target)
-    if _barrier_number(instruction) == CLUSTER_BARRIER:
-        raise Error(f"{instruction.name} of the barrier of the cluster (-3) is not covered: that of the workgroup is")
+    number = _barrier_number(instruction)
+    if number == NAMED_BARRIER:
+        return signal
+
+    def of_cluster(group: Group) -> None:
+        cluster = group.batch.cluster
+        if cluster.size == 1:
+            raise Error(
+                f"{instruction.name} of the barrier of a cluster (-3) without a cluster: no public text says what SCC "
+                "is then (launch: cluster=; run-kernel: --cluster)"
+            )
+        own = group.batch.waves.workgroup_of[group.numbers()] // cluster.size
+        first = cluster.unsignalled(group) & np.append(True, own[1:] != own[:-1])
+        signal(group)
+        group.s[SCC, group.rows] = first
+
+    if number == CLUSTER_BARRIER:
+        return of_cluster
 
     def run(group: Group) -> None:
         waves, rows = group.batch.waves, group.numbers()
@@ -200,10 +220,10 @@ def _signal_first(instruction: DecodedInstruction, target: MachineTarget) -> Run
 
 def _barrier_number(instruction: DecodedInstruction) -> int:
     """The barrier that an instruction names: -1 is that of the workgroup (RDNA4 ISA guide), -3 that of the cluster
-    (LLVM 22, s_cluster_barrier).
+    (LLVM 22, s_cluster_barrier); `NAMED_BARRIER` stands for those from 0 up, and one in M0.
 
     Raises:
-        Error: it is another one.
+        Error: it is that of the trap handler.
     """
     if instruction.name == "s_barrier":
         return WORKGROUP_BARRIER
@@ -212,9 +232,9 @@ def _barrier_number(instruction: DecodedInstruction) -> int:
     for known in (WORKGROUP_BARRIER, CLUSTER_BARRIER):
         if not isinstance(named, RegisterOperand) and number in (known & 0xFFFF, known & 0xFFFFFFFF):
             return known
-    raise Error(
-        f"{instruction.name} of another barrier than that of the workgroup (-1) or of the cluster (-3) is not covered"
-    )
+    if isinstance(named, RegisterOperand) or int(number or 0) < 0x8000:
+        return NAMED_BARRIER
+    raise Error(f"{instruction.name} of a barrier of the trap handler (-2, -4) is not covered: -1, -3 and 0 to 16 are")
 
 
 def counts_waited(instruction: DecodedInstruction, target: MachineTarget) -> dict[str, int] | None:
@@ -438,6 +458,7 @@ CONTROL: dict[str, Compile] = {
     "s_get_shader_cycles_u64": _clock,
     "s_sendmsg_rtn_b64": _answer,
     **INDEX_MODE,
+    **NAMED_CONTROL,
 }
 ENDS_BLOCK = frozenset(_ENDING)
 

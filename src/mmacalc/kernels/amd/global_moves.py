@@ -13,6 +13,7 @@ import ctypes
 import numpy as np
 
 from ...asm.decoded import ConstantOperand, RegisterOperand
+from .clusters import CLUSTER_LOADS
 from .core_operations import vector_code
 from .memory import index_scale, narrow_code, offset_of
 from .operands import scalar_row
@@ -62,6 +63,8 @@ class GlobalMove:
     def of(instruction: DecodedInstruction, access: Access, target: MachineTarget) -> GlobalMove | None:
         """The access of an instruction, if the core can carry it out."""
         plain = access.unit in ("global", "flat", "buffer") and access.action in ("load", "store") and access.size <= 16
+        if instruction.name.startswith(CLUSTER_LOADS):  # its mask is looked at
+            return None
         if not plain or access.to_lds or access.transposes or access.asynchronous or instruction.modifiers.get("lds"):
             return None
         stores = access.action == "store"

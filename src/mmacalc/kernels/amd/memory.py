@@ -53,7 +53,7 @@ _TYPE = re.compile(
 )
 _BYTES = {"byte": 1, "short": 2}
 
-_UNITS = r"(global|flat|scratch|buffer|ds|s_buffer|s)_"
+_UNITS = r"(global|cluster(?=_load)|flat|scratch|buffer|ds|s_buffer|s)_"
 _PLAIN = re.compile(rf"{_UNITS}(load|store|read|write)_(lds_|async_to_lds_|async_from_lds_)?(.*)$")
 _TWO = re.compile(r"ds_(load_2addr|store_2addr|read2|write2)(st64|_stride64)?_b(32|64)$")
 _ATOMIC = re.compile(
@@ -98,7 +98,7 @@ def access_of(name: str) -> Access | None:
         return Access("ds", action, size, pair=size * (64 if match[2] else 1))
     if (match := _PLAIN.match(name)) and (moved := _TYPE.match(match[4])):
         size, signed, half = _size(moved)
-        unit = {"s": "scalar", "s_buffer": "scalar buffer"}.get(match[1], match[1])
+        unit = {"s": "scalar", "s_buffer": "scalar buffer", "cluster": "global"}.get(match[1], match[1])
         return Access(
             unit,
             {"read": "load", "write": "store"}.get(match[2], match[2]),

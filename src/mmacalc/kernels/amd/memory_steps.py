@@ -11,6 +11,7 @@ from ...base.errors import Error
 from ...memory_access.transpose_loads import transpose_loads
 from ..device.memory import Outside, gathered, scattered
 from .checks import LocalAccess
+from .clusters import CLUSTER_LOADS, shared_load
 from .local_access import LocalMove
 from .memory import (
     Access,
@@ -629,6 +630,13 @@ def _scalar_change(
 
 def memory_step(instruction: DecodedInstruction, access: Access, target: MachineTarget) -> Callable[[Group], None]:
     """The function that executes a memory instruction."""
+    if instruction.name.startswith(CLUSTER_LOADS):
+        plain = instruction._replace(sources=instruction.sources[:-1])  # without the mask
+        return shared_load(instruction, _step(plain, access, target))
+    return _step(instruction, access, target)
+
+
+def _step(instruction: DecodedInstruction, access: Access, target: MachineTarget) -> Callable[[Group], None]:
     if access.unit != "tensor" and (access.to_lds or instruction.modifiers.get("lds")):
         return load_to_lds(instruction, access, target)
     if access.unit == "tensor":

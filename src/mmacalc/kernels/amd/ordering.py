@@ -15,6 +15,7 @@ from .checks import entry_at
 from .global_order import MOST_AGENTS, MOST_FLAGS, VALUES, WRITES, GlobalOrder
 from .memory import access_of
 from .memory_model import model_of
+from .named_barriers import meets_named
 from .tensor_copies import tensor_access
 
 TYPE_CHECKING = False
@@ -385,6 +386,8 @@ def global_checks(
     why = ""
     if model is None:
         why = "its waves may be on several compute units (TgSplit mode)"
+    elif (named := meets_named(program.of_kernel(kernel))) is not None and each > 1:
+        ordering, why = named, "some waves of its workgroups meet at named barriers"
     elif ordering is not None and total > MOST_AGENTS:
         why = f"its workgroups communicate, and the launch has more than {MOST_AGENTS} waves"
     if why or model is None:

@@ -23,7 +23,7 @@ class Waves:
     workgroup_of, wave_in_group: of each wave. ended, waiting: which have ended, or wait at a barrier; back: which stand
     back, until no other can go on. signalled, waited: how often each has arrived at a barrier, and waited at one.
     place: the barrier that each came to last. elsewhere: which of those that wait do so at another barrier than that of
-    their workgroup.
+    their workgroup; named: which of these at a named one.
     """
 
     groups: list[Dim3]
@@ -35,6 +35,7 @@ class Waves:
         self.ended: Array = np.zeros(count, np.bool_)
         self.waiting: Array = np.zeros(count, np.bool_)
         self.elsewhere: Array = np.zeros(count, np.bool_)
+        self.named: Array = np.zeros(count, np.bool_)
         self.back: Array = np.zeros(count, np.bool_)
         self.signalled: Array = np.zeros(count, np.int64)
         self.waited: Array = np.zeros(count, np.int64)
