@@ -43,8 +43,9 @@ def _prepare() -> None:
 
     runtime = next(Path(nvidia_cutlass_dsl.__path__[0]).glob("cu1*/lib/libcute_dsl_runtime.so"))
     for prefix in ("CUTE_DSL", "CUTE_EXPERIMENTAL_DSL"):
-        os.environ[f"{prefix}_ARCH"], os.environ[f"{prefix}_LIBS"] = TARGET, f"{LIBRARY}:{runtime}"
-    os.environ |= {"CUTE_DSL_KEEP": "ptx", "CUTE_DSL_DUMP_DIR": str(FOLDER), "CUTE_DSL_DISABLE_FILE_CACHING": "1"}
+        values = {"ARCH": TARGET, "LIBS": f"{LIBRARY}:{runtime}", "KEEP": "ptx", "DUMP_DIR": str(FOLDER),
+                  "DISABLE_FILE_CACHING": "1"}  # fmt: skip
+        os.environ |= {f"{prefix}_{name}": value for name, value in values.items()}
 
 
 _prepare()

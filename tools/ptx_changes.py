@@ -49,11 +49,26 @@ def _more(step: int) -> Callable[[re.Match[str]], str]:
     return lambda found: f"{found[1]}{int(found[2]) + step}{found[3]}"
 
 
+def _descriptor(change: Callable[[int], int]) -> Callable[[re.Match[str]], str]:
+    """Changes the upper bits of a matrix descriptor, which stand as a number from 2^40 on."""
+    return lambda found: f"{found[1]}{change(int(found[2]) % (1 << 64)) % (1 << 64)}{found[3]}" if (
+        int(found[2]) % (1 << 64) >= 1 << 40) else found[0]  # fmt: skip
+
+
+UPPER = rf"^(\s*{GUARD}(?:or|mov)\.b64\s.*[\s,])(-?\d{{13,}})(\s*;)"
 RULES: tuple[tuple[str, str, str | Callable[[re.Match[str]], str]], ...] = (
     (rf"^(\s*{GUARD}(?:cp\.async|wgmma)\S*wait_group\S*\s+){NUMBER}", "wait_group one more", _more(1)),
     (rf"^(\s*{GUARD}mbarrier\.init\S*\s+\[[^]]*\],\s*){NUMBER}", "init one more", _more(1)),
     (rf"^(\s*{GUARD}mbarrier\S*expect_tx\S*\s.*,\s*){NUMBER}", "expect_tx 16 bytes more", _more(16)),
     (rf"^(\s*{GUARD}mbarrier\S*expect_tx\S*\s.*,\s*){NUMBER}", "expect_tx 16 bytes less", _more(-16)),
+    (rf"^(\s*{GUARD}mbarrier\S*expect_tx\S*\s.*,\s*)(%r\d+)(\s*;)", "expect_tx 16 bytes more",
+     r"{ .reg .b32 changed; add.u32 changed, \2, 16; \1changed; }"),
+    (rf"^(\s*{GUARD}mbarrier\S*expect_tx\S*\s.*,\s*)(%r\d+)(\s*;)", "expect_tx 16 bytes less",
+     r"{ .reg .b32 changed; sub.u32 changed, \2, 16; \1changed; }"),
+    (UPPER, "stride of a descriptor", _descriptor(lambda word: word + (8 << 32))),
+    (UPPER, "leading dimension of a descriptor", _descriptor(lambda word: word + (8 << 16))),
+    (UPPER, "swizzle of a descriptor", _descriptor(lambda word: word ^ 3 << 62)),
+    (UPPER, "base offset of a descriptor", _descriptor(lambda word: word ^ 1 << 49)),
     (rf"^(\s*{GUARD}{WAITS}\S*\s.*,\s*)([01])(\s*[,;])", "parity", lambda m: f"{m[1]}{1 - int(m[2])}{m[3]}"),
     (rf"^(\s*{GUARD}bar(?:rier)?\S*\s+)(\d+)(\s*[,;])", "number of the barrier", _more(1)),
     (rf"^(\s*{GUARD}bar(?:rier)?\S*\s+\S+,\s*){NUMBER}", "threads of the barrier", _more(32)),
@@ -61,6 +76,8 @@ RULES: tuple[tuple[str, str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\.acquire\b(?=.*(?:\.gpu|\.sys|\.cluster))", "acquire made relaxed", ".relaxed"),
     (rf"^(\s*{GUARD}(?:fence|membar|atom|red|ld|st)\S*)\.(?:gpu|sys)\b", "scope of one CTA", r"\1.cta"),
     (r"\bmembar\.(?:gl|sys)\b", "scope of one CTA", "membar.cta"),
+    (rf"^(\s*{GUARD}{WAITS}\S*\s.*\],\s*)(%r\d+)(\s*[,;].*)", "parity",
+     r"{ .reg .b32 changed; xor.b32 changed, \2, 1; \1changed\3 }"),
     (r"(fence\.proxy\.async)\.shared::cta\b", "fence of another state space", r"\1.global"),
     (r"(\.multicast::cluster\S*\s.*,\s*)%\w+(\s*;)", "mask of one CTA", r"\1 1\2"),
     (rf"^(\s*{GUARD}(?:ld|st|cp\.async)\S*shared\S*\s.*\[%\w+)(\+\d+)?\]", "address 16 bytes on",
