@@ -545,7 +545,12 @@ def _fence(compiler: Compiler, statement: Statement, step: Step) -> None:
     # membar.cta, .gl and .sys are fence.sc of .cta, .gpu and .sys (9.7.13.5).
     scope = next((SCOPES[word] for word in words if word in SCOPES), SCOPES["gpu"])
     acquires, releases = words[:1] != ("release",), words[:1] != ("acquire",)
-    step.run = lambda machine, threads: machine.knowledge.fence(threads, scope, acquires, releases)
+
+    def run(machine: Machine, threads: Threads) -> None:
+        machine.asynchronous.relaxed.fence(threads, acquires, releases)
+        machine.knowledge.fence(threads, scope, acquires, releases)
+
+    step.run = run
 
 
 def _fence_maps(compiler: Compiler, statement: Statement, step: Step) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.errors import Error, plural
+from .relaxed import Relaxed
 from .tensor_commits import carry_out
 
 TYPE_CHECKING = False
@@ -125,7 +126,7 @@ class Asynchronous:
     next: int
 
     def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+        self.machine, self.relaxed = machine, Relaxed(machine)
         self.barriers: dict[int, Barrier] = {}
         self.occupied: Array = np.zeros(len(machine.shared) // 8 + 1, bool)  # by 8 bytes: whether an mbarrier is there
         self.flights: dict[int, _Flight] = {}
@@ -299,9 +300,14 @@ class Asynchronous:
         barrier.pending -= total
         if drop:
             barrier.expected -= total
-        if release is not False:
-            team = int(machine.team_of[number[0]])
-            clocks = machine.order.release(team, machine.member_of[number]) if release is True else release
+        team = int(machine.team_of[number[0]])
+        clocks: Array | None
+        if isinstance(release, bool):
+            make = machine.order.release if release else self.relaxed.released
+            clocks = make(team, machine.member_of[number])
+        else:
+            clocks = release
+        if clocks is not None:
             if len(barrier.clocks) < len(clocks):
                 barrier.clocks = np.concatenate([barrier.clocks, np.zeros(len(clocks) - len(barrier.clocks), np.int32)])
             barrier.clocks[: len(clocks)] = np.maximum(barrier.clocks[: len(clocks)], clocks)
@@ -349,13 +355,12 @@ class Asynchronous:
         self.waited.update(dict.fromkeys([(thread, barrier.place) for thread in number.tolist()], phase))
         machine = self.machine
         clocks = barrier.done.get(phase)
-        if not acquire:
-            return
         known = np.zeros(machine.order.agents, np.int32)
         if clocks is not None:
             known[: len(clocks)] = clocks
         known[barrier.agent] = phase + 1
-        machine.order.acquire(int(machine.team_of[number[0]]), machine.member_of[number], known)
+        learn = machine.order.acquire if acquire else self.relaxed.waited
+        learn(int(machine.team_of[number[0]]), machine.member_of[number], known)
 
     # --- bulk copies ---
 

@@ -49,8 +49,11 @@ class ClusterBarriers:
             if "aligned" in step.statement.modifiers:
                 self.aligned.setdefault(team, {}).setdefault(step.index, []).append(some.number)
             # A relaxed arrival makes known what a fence before it has released (9.7.13.3, barrier.cluster).
-            clocks = machine.order.release(int(team), some.member) if release else machine.knowledge.fenced_row(some)
-            if clocks is not None:
+            made = machine.order.release(int(team), some.member) if release else machine.knowledge.fenced_row(some)
+            fenced = None if release else machine.asynchronous.relaxed.released(int(team), some.member)
+            for clocks in (made, fenced):
+                if clocks is None:
+                    continue
                 old = self.clocks.get(team)
                 self.clocks[team] = clocks if old is None else np.maximum(_padded(old, clocks), clocks)
             self.settle(int(team))

@@ -347,6 +347,7 @@ def _fence(compiler: Compiler, statement: Statement, step: Step) -> None:
     def run(machine: Machine, threads: Threads) -> None:
         fences = machine.tensor_memory.fences
         (fences.release if before else fences.acquire)(threads.team, threads.member)
+        machine.asynchronous.relaxed.fence(threads, not before, before)
 
     step.run = run
 
