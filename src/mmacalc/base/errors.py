@@ -145,14 +145,20 @@ def did_you_mean(given: str, known: Iterable[str], most: int = 3, shown: Mapping
     ' Did you mean v_mfma_f32_32x32x8_f16?'
     >>> did_you_mean("mfma_32x32x8", ["v_mfma_i32_32x32x8i8", "v_mfma_f32_32x32x8_bf16"])
     ' Did you mean v_mfma_f32_32x32x8_bf16?'
+    >>> did_you_mean("MI30X", ["MI300X", "MI308X", "MI350X", "MI430X"], most=2)
+    ' Did you mean MI300X or MI308X?'
     """
-    from difflib import get_close_matches  # costs 4 ms, so only when something is already wrong
+    from difflib import SequenceMatcher, get_close_matches  # costs 4 ms, so only when something is already wrong
+    from os.path import commonprefix
 
     spelt = {name.lower(): name for name in known}
     lower = given[:LONGEST_WORD].strip("' ").lower()  # the search takes time with the square of the length
     words = lower.split("_")
     # A name that has every word is meant, however much longer it is.
     close = [name for name in spelt if set(words) <= set(name.split("_"))] if len(words) > 1 else []
-    close = close or get_close_matches(lower, spelt, n=3 * most, cutoff=0.7 if len(lower) > 5 else 0.6)
+    if not close:
+        close = get_close_matches(lower, spelt, n=5 * most, cutoff=0.7 if len(lower) > 5 else 0.6)
+        begun = {name: len(commonprefix([lower, name])) for name in close}
+        close.sort(key=lambda name: (-SequenceMatcher(None, name, lower).ratio(), -begun[name], name))
     names = list(dict.fromkeys((shown or {}).get(spelt[name], spelt[name]) for name in close))[:most]
     return f" Did you mean {' or '.join(names)}?" if names else ""

@@ -93,7 +93,7 @@ class Drawing:
         """
         end = str(path).lower().rpartition(".")[2]
         if end not in ("svg", "html", "txt", "png"):
-            raise Error(f"'{path}' should end in .svg, .png, .html or .txt: its end says what to write")
+            raise Error(f"'{path}' should end in .svg, .png, .html or .txt: the ending decides the format")
         content: str | bytes = self.text() if end == "txt" else getattr(self, end)
         write({fspath(path): content if isinstance(content, bytes) else content.encode()})
 
