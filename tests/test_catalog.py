@@ -335,7 +335,7 @@ def test_a_name_of_several_architectures_or_of_none_is_refused(name, says):
         mmacalc.architecture(name)
 
 
-@sampled("word", MAKERS, 3)
+@sampled("word", MAKERS, 3, whole=8)
 def test_a_product_is_never_taken_for_another_vendors(word):
     """A vendor's word before and behind every known name: what is found is that vendor's, or nothing is."""
     owner = {

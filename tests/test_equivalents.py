@@ -44,7 +44,7 @@ def test_the_nearest_is_what_an_engineer_would_take(text, arch, name, counts):
     assert counts is None or (found.source_count, found.target_count) == counts
 
 
-@sampled("count", [16, 40], 1)
+@sampled("count", [16, 24, 40], 1, whole=1)
 def test_both_sides_of_a_tile_do_the_same_work_and_hold_whole_operands(count):
     generator = random.Random(20261123)
     archs = ["sm_80", "sm_90a", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250"]

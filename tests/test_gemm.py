@@ -188,7 +188,7 @@ def test_a_chain_is_rounded_once_where_sums_lie_in_the_middle_and_next_to_it(nam
     np.testing.assert_array_equal(found, by_model(execution, codes))
 
 
-@sampled("count", [20_000, 1_000_000], 0, whole=1)
+@sampled("count", [10_000, 1_000_000], 0, whole=1)
 @pytest.mark.parametrize(("kernels", "arch", "name"), FORMS, indirect=["kernels"])
 def test_a_kernel_is_the_model_to_the_bit_on_a_million_outputs(arch, name, kernels, count):
     assert dict(differences(arch, name, count)) == dict.fromkeys(mmasim_answers.KINDS, 0)

@@ -550,7 +550,7 @@ def test_a_gemm_by_tma_is_right_for_any_size_without_a_finding(name, orders, tmp
     assert different == 0
 
 
-@sampled("step", [4, 1], 1)
+@sampled("step", [4, 3, 1], 1, whole=1)
 def test_every_gemm_of_nvidia_compiles_without_spills(step, tmp_path):
     jobs_of = {"sm_80": [], "sm_90a": [("sm_90a", *job) for job in TMA_GEMMS]}
     for target, more in jobs_of.items():
@@ -659,7 +659,7 @@ def test_a_formula_gives_each_lane_and_item_what_it_holds_and_notes_those_that_h
     assert seen == ({True, False} if arch.startswith("xe") else {False}), seen
 
 
-@sampled("step", [9, 1], 1)
+@sampled("step", [9, 4, 1], 1, whole=1)
 def test_a_modifier_changes_the_kernel_around_an_instruction_or_is_refused(step):
     """None is left out in silence: the first value of each that is not 0."""
     asked = [

@@ -83,7 +83,7 @@ def test_attention_is_right_for_lengths_that_are_no_multiples_of_the_tile(target
     assert spills(made.path) == [0], "registers are spilled to scratch memory"
 
 
-@sampled(("target", "name", "head", "options"), CUDA, 4)
+@sampled(("target", "name", "head", "options"), CUDA, 4, whole=6)
 def test_attention_of_nvidia_is_right_without_a_bank_conflict(target, name, head, options, tmp_path):
     chance = random.Random(f"{target} {name} {head}")
     for causal in (True, False):
@@ -124,7 +124,7 @@ def said_of(made, text):
     (*kernel, part)
     for kernel in SMALL
     for part in range(7)
-], 2)  # fmt: skip
+], 2, whole=6)  # fmt: skip
 def test_attention_without_one_of_its_fences_or_waits_is_named(target, name, head, options, part, tmp_path):
     """But what is idle here: fences of what another one orders, turns, and places that no later tile takes."""
     made = Attention(target, name, head, True, tmp_path, **options)

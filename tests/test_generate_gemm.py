@@ -109,7 +109,7 @@ EVERY = [("gfx908", 64), ("gfx90a", 64), ("gfx942", 64), ("gfx950", 64), ("gfx11
          ("gfx1201", 32), ("gfx1201", 64), ("gfx1250", 32)]  # fmt: skip
 
 
-@sampled(("where", "orders"), rotated(EVERY, ORDERS), 2, whole=8)
+@sampled(("where", "orders"), rotated(EVERY, ORDERS), 2, whole=4)
 def test_no_kernel_of_either_alignment_has_registers_in_scratch_memory(where, orders, tmp_path):
     """Of two instructions, and where there is one of 8 bits: its other kernel loads 16 elements for 16 bytes."""
     target, wave = where

@@ -39,7 +39,7 @@ CASES = [
 MORE = 32  # elements between batches
 
 
-@sampled(("target", "name", "orders", "split", "batches", "sizes"), CASES, 3, whole=6)
+@sampled(("target", "name", "orders", "split", "batches", "sizes"), CASES, 3, whole=3)
 def test_products_in_slices_are_right(target, name, orders, split, batches, sizes, tmp_path):
     right_in_slices(target, name, orders, split, batches, sizes, tmp_path)
 

@@ -107,7 +107,7 @@ def test_sections_at_any_address_are_run_or_refused(tmp_path):
     assert refused > 10
 
 
-@sampled("count", [80, 500], 1)
+@sampled("count", [80, 250, 500], 1, whole=1)
 @pytest.mark.parametrize("path", OBJECTS, ids=lambda path: path.stem)
 def test_a_damaged_object_runs_or_is_refused(path, count, tmp_path):
     rng, content, damaged = random.Random(5), path.read_bytes(), tmp_path / "damaged.hsaco"

@@ -129,7 +129,7 @@ def test_templates_with_fragments_run_as_on_hardware(name, tmp_path):
     assert target.findings == []
 
 
-@sampled(("level", "name"), rotated(["-O1", "-Os", "-O2", "-O3"], INSTRUCTIONS), 0, whole=4)
+@sampled(("level", "name"), rotated(["-O1", "-Os", "-O2", "-O3"], INSTRUCTIONS), 0, whole=2)
 def test_templates_with_fragments_run_at_every_level(name, level, tmp_path):
     target = Target(name, level, tmp_path)
     for part in PARTS:

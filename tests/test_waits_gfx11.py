@@ -65,7 +65,7 @@ def differences(rows):
                 yield target, lines, theirs, ours
 
 
-@samples.sampled("step", [12, 1], 1)
+@samples.sampled("step", [12, 5, 1], 1, whole=1)
 def test_lint_puts_what_llvm_puts_into_recorded_random_sequences(step):
     with gzip.open(RECORDED, "rt") as file:
         rows = [(row[0], int(row[1]), row[2].split("; "), row[3]) for row in csv.reader(file, delimiter="\t")]

@@ -132,6 +132,11 @@ def abbreviated(names: Iterable[str], most: int = 4) -> str:
     return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
 
 
+def _alike(one: str, other: str) -> int:
+    """How many characters two words begin with alike."""
+    return next((at for at, (x, y) in enumerate(zip(one, other)) if x != y), min(len(one), len(other)))
+
+
 def did_you_mean(given: str, known: Iterable[str], most: int = 3, shown: Mapping[str, str] | None = None) -> str:
     """A clause that names the closest known spellings, or an empty string when none is close.
 
@@ -149,7 +154,6 @@ def did_you_mean(given: str, known: Iterable[str], most: int = 3, shown: Mapping
     ' Did you mean MI300X or MI308X?'
     """
     from difflib import SequenceMatcher, get_close_matches  # costs 4 ms, so only when something is already wrong
-    from os.path import commonprefix
 
     spelt = {name.lower(): name for name in known}
     lower = given[:LONGEST_WORD].strip("' ").lower()  # the search takes time with the square of the length
@@ -158,7 +162,8 @@ def did_you_mean(given: str, known: Iterable[str], most: int = 3, shown: Mapping
     close = [name for name in spelt if set(words) <= set(name.split("_"))] if len(words) > 1 else []
     if not close:
         close = get_close_matches(lower, spelt, n=5 * most, cutoff=0.7 if len(lower) > 5 else 0.6)
-        begun = {name: len(commonprefix([lower, name])) for name in close}
-        close.sort(key=lambda name: (-SequenceMatcher(None, name, lower).ratio(), -begun[name], name))
+        likeness = {name: SequenceMatcher(None, name, lower).ratio() for name in close}
+        # Of names that are as near: one that begins alike, then one without other characters.
+        close.sort(key=lambda x: (-likeness[x], -_alike(lower, x), len({*x} - {*lower})))
     names = list(dict.fromkeys((shown or {}).get(spelt[name], spelt[name]) for name in close))[:most]
     return f" Did you mean {' or '.join(names)}?" if names else ""
