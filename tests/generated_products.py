@@ -201,7 +201,8 @@ class Case:
     def _scaled(self):
         inst, (m, n, k) = self.product.inst, self.product.sizes
         size = inst.block_size
-        values = [2.0 ** self.rng.integers(-1, 2, (self.count, rows, -(-k // size))) for rows in (m, n)]
+        shapes = [(len(each), rows, -(-k // size)) for each, rows in ((self.a, m), (self.b, n))]
+        values = [2.0 ** self.rng.integers(-1, 2, shape) for shape in shapes]
         vendor = inst.architecture.family.vendor
         plan = self.product.plan
         forms = [plan.scale(side).format if self.product.hip else inst.format(f"S{side}") for side in "AB"]

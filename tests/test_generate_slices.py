@@ -35,6 +35,9 @@ CASES = [
     ("sm_100a", "tcgen05.mma.cta_group::2.kind::f16", ("col", "row"), None, 2, (72, 264, 136)),
     ("sm_90a", "wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16", ("col", "col"), 4, 2, (72, 33, 128)),
     ("sm_100a", "tcgen05.mma.cta_group::1.kind::i8", ("row", "col"), 4, None, (40, 48, 272)),
+    ("gfx950", "v_mfma_scale_f32_32x32x64_f8f6f4", ("row", "col"), 3, 2, (37, 40, 960)),
+    ("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4", ("row", "col"), 3, None, (37, 21, 1152)),
+    ("gfx1250", "v_wmma_scale_f32_16x16x128_f8f6f4", ("row", "col"), 2, 2, (37, 24, 1152)),
 ]
 MORE = 32  # elements between batches
 
@@ -48,7 +51,7 @@ def right_in_slices(target, name, orders, split, batches, sizes, folder, scales=
     """Random small integers, times scales along K that are powers of two."""
     inst, rng = mmacalc.instruction(target, name), np.random.default_rng(0)
     fields = {"cbsz": "fp8", "blgp": "fp4"} if inst.choices else {}
-    epilogue = "alpha,beta,relu" if inst.format("D").name == "f32" and not scales else None
+    epilogue = "alpha,beta,relu" if inst.format("D").name == "f32" and not (scales or inst.scaled) else None
     source = mmacalc.generate(
         inst, "", *orders, gemm="64x64x64", split_k=split, batch=batches, epilogue=epilogue, block_scales=scales,
         **fields,
@@ -64,6 +67,10 @@ def right_in_slices(target, name, orders, split, batches, sizes, folder, scales=
     a, b, c = (rng.integers(-2, 3, (count, *shape)).astype(float) for shape in ((m, k), (k, n), (m, n)))
     right = a @ b if epilogue is None else np.maximum(0.5 * (a @ b) + 2 * c, 0)
     scaled = []
+    if inst.scaled:
+        scaled = [rng.integers(126, 129, (count, size, k // 32)).astype(np.uint8) for size in (m, n)]
+        a_scale, b_scale = (np.repeat(2.0 ** (each - 127.0), 32, 2) for each in scaled)
+        right = (a * a_scale) @ (b * b_scale.transpose(0, 2, 1))
     if scales:
         scaled = [
             (2.0 ** rng.integers(-2, 3, (count, size, -(-k // 128)))).astype(np.float32) for size in (m, -(-n // 128))
@@ -185,7 +192,6 @@ def test_parts_beyond_k_are_zeros(tmp_path):
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"gemm": "9x9x9", "batch": 70000}, "batch is from 1 to 65535"),
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"split_k": 2}, "are of a whole GEMM"),
     ("gfx1100", "v_wmma_f16_16x16x16_f16", {"gemm": "9x9x9", "split_k": 2}, "its sibling that adds up in f32"),
-    ("gfx950", "v_mfma_scale_f32_32x32x64_f8f6f4", {"gemm": "32x32x64", "batch": 2}, "matrices without scales"),
     ("sm_100a", "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.block32", {"gemm": "9x9x9", "batch": 2},
      "of matrices without scales"),
     ("sm_80", f"{MMA}.m16n8k16.row.col.f16.f16.f16.f16", {"gemm": "9x9x9", "split_k": 2}, "its sibling that adds up"),

@@ -221,11 +221,10 @@ def place_function(side: Side) -> Iterator[str]:
 
 
 def _parameters(found: Plan) -> str:
-    scales = "const unsigned char *__restrict__ SA, const unsigned char *__restrict__ SB,\n    "
     d = "output *D" if found.epilogue.beta else "output *__restrict__ D"  # C may be D
     return (
         f"const a_element *__restrict__ A, const b_element *__restrict__ B, {d},\n"
-        f"    {scales * found.instruction.scaled}{declared(found)}int M, int N, int K, int lda, int ldb, int ldd"
+        f"    {declared(found)}int M, int N, int K, int lda, int ldb, int ldd"
         f"{parameters(found.instruction, found.epilogue).declared}"
     )
 
@@ -356,8 +355,7 @@ def _kernels(found: Plan) -> Iterator[str]:
             yield ""
             continue
         yield f"void {name}({_parameters(found)}) {{"
-        scales = "SA, SB, " * found.instruction.scaled + passed(found)
-        yield f"    tile<{aligned}>(A, B, D, {scales}M, N, K, lda, ldb, ldd{more}{stride_passed(found)});"
+        yield f"    tile<{aligned}>(A, B, D, {passed(found)}M, N, K, lda, ldb, ldd{more}{stride_passed(found)});"
         yield "}"
         yield ""
 
@@ -370,7 +368,7 @@ def _launch(found: Plan, sizes: tuple[int, int, int]) -> Iterator[str]:
         yield from sliced_launch(found, sizes, name, (lda, ldb))
         return
     yield f"// hipLaunchKernelGGL({name}, dim3({found.blocks(m, n)}), dim3({found.threads}), 0, stream,"
-    scales = "SA, SB, " * found.instruction.scaled + passed(found)
+    scales = passed(found)
     more = parameters(found.instruction, found.epilogue).passed
     yield (
         f"//                    A, B, D, {scales}{m}, {n}, {k}, {lda}, {ldb}, {n}{more});"

@@ -33,11 +33,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INPUTS", "Sums", "blocks", "checked_depth", "checked_scales", "declarations", "declared", "end_of_stage",
-    "first_of_tile", "function", "notes", "passed", "scales_asked", "stride", "stride_declared", "stride_passed",
-    "suffix",
+    "first_of_tile", "function", "notes", "passed", "scale_arrays", "scales_asked", "stride", "stride_declared",
+    "stride_passed", "suffix",
 ]  # fmt: skip
 
 INPUTS = ("A_scales", "B_scales")
+CODES = ("SA", "SB")  # of MX formats, 8 bits each
 PAIRED = 16  # rows that alternate
 
 
@@ -258,36 +259,56 @@ def end_of_stage(found: Plan | CudaPlan, stage: int = 0) -> Iterator[str]:
     yield f"{condition}add_block(k / {depth} + 1);"
 
 
+class ScaleArrays(TupleRecord):
+    """The arrays of scales that a kernel takes: the parameters' type, their names, how many k have one, and rows of A
+    and columns of B."""
+
+    pointer: str
+    names: tuple[str, str]
+    depth: int
+    rows: int
+    columns: int
+
+
+def scale_arrays(found: AnyPlan) -> ScaleArrays | None:
+    """Those of f32 along K, or those of MX formats, which AMD's kernels take as bytes; None of a GEMM without scales,
+    and of one that takes them otherwise."""
+    if found.scales:
+        return ScaleArrays("const float *", INPUTS, found.scales.depth, found.scales.rows, found.scales.columns)
+    inst = found.instruction
+    if inst.scaled and inst.architecture.family.language == "hip":
+        return ScaleArrays("const unsigned char *__restrict__ ", CODES, inst.block_size, 1, 1)
+    return None
+
+
 def declared(found: AnyPlan) -> str:
     """The parameters of kernels, behind D."""
-    return "".join(f"const float *{name}, " for name in INPUTS) if found.scales else ""
+    arrays = scale_arrays(found)
+    given = "".join(f"{arrays.pointer}{name}, " for name in arrays.names) if arrays else ""
+    return given if found.scales or not given else given.rstrip() + "\n    "
 
 
-def passed(found: AnyPlan, starts: tuple[str, str] = ("", "")) -> str:
-    """The arguments of a tile for these parameters.
-
-    Args:
-        starts: the numbers of the first scale of A and of B, as C text; "" for 0.
-    """
-    if found.scales is None:
-        return ""
-    return "".join(name + (f" + {start}" if start else "") + ", " for name, start in zip(INPUTS, starts))
+def passed(found: AnyPlan) -> str:
+    """The arguments of a tile for these parameters."""
+    arrays = scale_arrays(found)
+    return "".join(f"{name}, " for name in arrays.names) if arrays else ""
 
 
 def stride_declared(found: AnyPlan) -> str:
     """The last parameter of a tile: how many scales a row of A has, and of B."""
-    return ", int scale_stride" if found.scales else ""
+    return ", int scale_stride" if scale_arrays(found) else ""
 
 
 def stride_passed(found: AnyPlan) -> str:
     """The argument for it, of all of K."""
-    return f", {stride(found)}" if found.scales else ""
+    return f", {stride(found)}" if scale_arrays(found) else ""
 
 
 def stride(found: AnyPlan) -> str:
     """How many scales a row of A has, as C text."""
-    assert found.scales is not None
-    return blocks(found.scales.depth, "K")
+    arrays = scale_arrays(found)
+    assert arrays is not None
+    return blocks(arrays.depth, "K")
 
 
 def blocks(each: int, extent: str) -> str:

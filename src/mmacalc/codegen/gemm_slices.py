@@ -11,9 +11,11 @@ is M / BLOCK_M + groups rows of tiles; each goes through the ends of the groups 
 
 from __future__ import annotations
 
+import math
+
 from ..base.errors import Error
 from .epilogue import finishing, output_format, parameters
-from .gemm_scales import INPUTS, blocks, declared, passed, stride_passed, suffix
+from .gemm_scales import blocks, declared, passed, scale_arrays, stride_passed, suffix
 from .gemm_scales import notes as scale_notes
 from .source import indented, memory_type
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from .epilogue import Epilogue
     from .gemm import Plan
+    from .gemm_scales import ScaleArrays
     from .gemm_staging import CudaPlan
     from .gemm_tcgen05 import TensorMemoryPlan
     from .staging import Side
@@ -70,8 +73,11 @@ def checked_slices(found: Sliced, split: int | None, batch: int | None, groups: 
         if value is not None and not 1 <= value <= most:
             raise Error(f"{name} is from 1 to {most}; got {value}")
     inst = found.instruction
-    if inst.scaled and (batch or groups or (split or 1) > 1):
-        raise Error(f"split_k, batch and groups are of matrices without scales; {inst.name} has scales: leave them out")
+    if inst.scaled and _language(found) == "cuda":
+        raise Error(
+            f"split_k, batch and groups of NVIDIA's kernels are of matrices without scales; {inst.name} has scales: "
+            "leave them out"
+        )
     if _language(found) == "cuda" and (inst.sparse or found.b.bits != found.a.bits or inst.format("A").bits < 8):
         raise Error(
             "split_k, batch and groups of NVIDIA's kernels are of dense matrices with elements of whole bytes, both as "
@@ -218,8 +224,8 @@ def mapped_places(found: Sliceable) -> Iterator[str]:
         return
     if found.batches:
         yield from _number(found, "int", "batch", "workgroup_id", "z", "")
-        for name, extent, each in zip(INPUTS, "MN", found.scales or ()):
-            yield f"{name} += {_batch_of_scales(found, extent, each)};"
+        if arrays := scale_arrays(found):
+            yield from (f"{name} += {start};" for name, start in zip(arrays.names, _batch_of_scales(arrays)))
     if found.split == 1:
         yield "D += batch * d_batch;"
         yield from ["C += batch * c_batch;"] * found.epilogue.beta
@@ -234,10 +240,19 @@ def _part_lines(found: Sliceable) -> Iterator[str]:
     """The first k of a part, and how many it has."""
     yield from _number(found, "int", "part", "workgroup_id", "y", "")
     yield f"enum {{ SPLIT = {found.split} }};"
-    unit = found.scales.depth if found.scales else "BLOCK_K"
+    unit = found.scales.depth if found.scales else _part_unit(found)
     yield f"const int stages = (K + {unit} - 1) / {unit};"
     yield f"const int depth = (stages + SPLIT - 1) / SPLIT * {unit};  // of a part"
     yield "const int first = part * (long long)depth < K ? part * depth : K;"
+
+
+def _part_unit(found: Sliceable) -> int | str:
+    """What parts of K are multiples of: stages, with MX scales those at whose ends rows of scales are whole words."""
+    arrays = scale_arrays(found)
+    if arrays is None:
+        return "BLOCK_K"
+    unit = math.lcm(found.block_k, 4 * arrays.depth)
+    return "BLOCK_K" if unit == found.block_k else unit
 
 
 def mapped_launch(
@@ -300,7 +315,8 @@ def sliced_kernel(found: Sliceable, name: str, aligned: str) -> Iterator[str]:
         yield from _batch(found)
         more = parameters(found.instruction, found.epilogue).passed.replace(" C,", " C + batch * c_batch,")
         yield f"    tile<{aligned}>(A{a}, B{b}, D + batch * d_batch,"
-        yield f"        {_scales(found)}M, N, K, lda, ldb, ldd{more}{stride_passed(found)});"
+        yield from _scales(found)
+        yield f"        M, N, K, lda, ldb, ldd{more}{stride_passed(found)});"
         yield "}"
         return
     yield _named(found, name)
@@ -314,26 +330,29 @@ def sliced_kernel(found: Sliceable, name: str, aligned: str) -> Iterator[str]:
         starts.append(f"{side.name}{_batched(found, side)} + {_elements(start, side.bits)}")
     yield f"    tile<{aligned}>({starts[0]}, {starts[1]},"
     place = f"sums + ({'batch * SPLIT + ' * bool(found.batches)}part) * (long long)M * N"
-    yield f"        {place}, {_scales(found)}M, N,"
-    yield f"        K - first < depth ? K - first : depth, lda, ldb, N{stride_passed(found)});"
+    yield f"        {place},"
+    yield from _scales(found)
+    yield f"        M, N, K - first < depth ? K - first : depth, lda, ldb, N{stride_passed(found)});"
     yield "}"
 
 
-def _batch_of_scales(found: Sliceable, extent: str, each: int) -> str:
-    """The first scale of a batch."""
-    assert found.scales is not None
-    return f"(long long)batch * ({blocks(each, extent)}) * ({blocks(found.scales.depth, 'K')})"
+def _batch_of_scales(arrays: ScaleArrays) -> tuple[str, str]:
+    """The first scales of a batch, of A and of B."""
+    depth = blocks(arrays.depth, "K")
+    rows, columns = (f"(long long)batch * ({extent}) * ({depth})" for extent in (
+        blocks(arrays.rows, "M"), blocks(arrays.columns, "N"))
+    )  # fmt: skip
+    return rows, columns
 
 
-def _scales(found: Sliceable) -> str:
-    """The scales of a batch and of a part of K: those of batches lie one behind the other."""
-    if found.scales is None:
-        return ""
-    part = [f"first / {found.scales.depth}"] * (found.split > 1)
-    starts = []
-    for extent, each in zip("MN", found.scales):
-        starts.append(" + ".join([*[_batch_of_scales(found, extent, each)] * bool(found.batches), *part]))
-    return passed(found, (starts[0], starts[1]))
+def _scales(found: Sliceable) -> Iterator[str]:
+    """The scales of a batch and of a part of K, as arguments: those of batches lie one behind the other."""
+    arrays = scale_arrays(found)
+    if arrays is None:
+        return
+    part = [f"first / {arrays.depth}"] * (found.split > 1)
+    for name, start in zip(arrays.names, _batch_of_scales(arrays)):
+        yield f"        {' + '.join([name, *[start] * bool(found.batches), *part])},"
 
 
 def tile_places(found: Sliceable) -> str:
@@ -358,9 +377,8 @@ def _grouped_kernel(found: Sliceable, name: str, aligned: str, matrices: str) ->
         _elements(at, side.bits) for at, side in (("(long long)group_row * lda", found.a), ("group * b_group", found.b))
     )
     yield f"    tile<{aligned}>(A + {a}, B + {b}, D + {starts['D']},"
-    if found.scales:
-        scales = passed(found, (starts[INPUTS[0]], starts[INPUTS[1]]))
-        yield f"        {scales.strip()}"
+    if arrays := scale_arrays(found):
+        yield from (f"        {name} + {starts[name]}," for name in arrays.names)
     given = given_in_group(found)
     yield f"        ends[group] - group_row, N, K, lda, ldb, ldd{given}{stride_passed(found)},"
     yield "        tile_m, tile_n);"
@@ -378,9 +396,9 @@ def group_starts(found: Sliceable) -> dict[str, str]:
     row, column = "(long long)group_row", "(long long)group * N"
     starts = {"D": f"{row} * ldd", "C": f"{row} * ldc", "row_scale": "group_row", "column_scale": column}
     starts["bias"] = "group_row" if found.epilogue.bias == "row" else column
-    if found.scales:
-        depth, columns = blocks(found.scales.depth, "K"), blocks(found.scales.columns, "N")
-        starts |= dict(zip(INPUTS, (f"{row} * ({depth})", f"(long long)group * ({columns}) * ({depth})")))
+    if arrays := scale_arrays(found):
+        depth, columns = blocks(arrays.depth, "K"), blocks(arrays.columns, "N")
+        starts |= dict(zip(arrays.names, (f"{row} * ({depth})", f"(long long)group * ({columns}) * ({depth})")))
     return starts
 
 
