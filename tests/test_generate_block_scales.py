@@ -44,7 +44,7 @@ def of_each(scales, shared, extent):
     return np.repeat(scales.astype(float), shared, 0)[:extent]
 
 
-@sampled(("target", "name", "orders", "text", "sizes", "options"), CASES, 5, whole=8)
+@sampled(("target", "name", "orders", "text", "sizes", "options"), CASES, 3, whole=9)
 def test_products_with_scales_along_k_have_the_bits_of_the_reference(
     target, name, orders, text, sizes, options, tmp_path
 ):

@@ -37,7 +37,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@sampled(("target", "name", "orders", "ends", "sizes", "options"), CASES, 5, whole=5)
+@sampled(("target", "name", "orders", "ends", "sizes", "options"), CASES, 3, whole=6)
 def test_groups_of_rows_are_multiplied_each_by_its_own_b(target, name, orders, ends, sizes, options, tmp_path):
     case = Product(target, name, orders, (ends[-1], *sizes), tmp_path, ends=ends, **options).run()
     assert case.findings == []

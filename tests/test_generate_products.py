@@ -69,7 +69,7 @@ def test_matrices_of_any_width_that_lie_the_other_way_round_have_no_bank_conflic
     assert edges.wrong() == 0
 
 
-@sampled(("target", "name", "orders", "sizes", "options"), CASES, 4, whole=6)
+@sampled(("target", "name", "orders", "sizes", "options"), CASES, 2, whole=7)
 def test_options_of_a_gemm_are_right_together(target, name, orders, sizes, options, tmp_path):
     case = Product(target, name, orders, sizes, tmp_path, **options).run()
     assert case.findings == []

@@ -302,7 +302,7 @@ LEAST = {"gfx908": {"dpp": 100, "neg": 400, "op_sel": 80, "clamp": 80, "omod": 8
          "gfx1100": {"dpp": 700, "neg": 1500, "op_sel": 150, "clamp": 250, "omod": 100}}  # fmt: skip
 
 
-@sampled("target", FAMILY_OF, 1, first=4)
+@sampled("target", FAMILY_OF, 1)
 def test_every_modifier_of_a_vector_instruction_does_what_it_means_or_is_refused(target):
     rng, done = np.random.default_rng(0), {}
     for case in cases(target):

@@ -12,6 +12,7 @@ import pytest
 
 from mmacalc.cli import answer, commands
 from mmacalc.cli import command as command_of
+from samples import sampled
 
 KERNEL = str(Path(__file__).parent / "data" / "kernels" / "exchange_gfx942.hsaco")
 MFMA = "-a gfx942 -i v_mfma_f32_32x32x8_f16"
@@ -120,7 +121,7 @@ def matrices(tmp_path, monkeypatch):
         np.save(f"{name}.npy", np.ones(shape, np.float32))
 
 
-@pytest.mark.parametrize("form", FORMS)
+@sampled("form", FORMS, 20, first=3)
 @pytest.mark.usefixtures("matrices")
 def test_every_option_changes_the_answer_or_is_refused(form):
     name, *rest = words_of(form)
