@@ -9,6 +9,7 @@ import pytest
 import mmacalc
 from generated_kernels import compiled
 from hip_kernels import assembled as assembled_kernels
+from hip_kernels import hip_kernels
 from llvm_mc import assembled, object_for
 from mmacalc.asm.decoded import RegisterOperand
 from mmacalc.asm.decoder import decode
@@ -235,3 +236,26 @@ def test_a_listing_of_registers_above_255_is_assembled_as_it_is_written_and_expl
         assert mmacalc.assemble(line, "gfx1250") == code
     with pytest.raises(mmacalc.Error, match=r"v\[452:459\] is beyond the last register"):
         mmacalc.assemble("v_wmma_f32_16x16x32_f16 v[0:7], v[452:459], v[8:15], v[0:7]", "gfx1250")
+
+
+SWAPS = r"""extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(64, 64))) void k(int *out) {
+    const int i = __builtin_amdgcn_workitem_id_x();
+    int own = i, first = i, second = 100 + i;
+    asm volatile("s_nop 1\n\t%s %%0, %%0\n\ts_nop 1" : "+v"(own));
+    asm volatile("s_nop 1\n\t%s %%0, %%1\n\ts_nop 1" : "+v"(first), "+v"(second));
+    out[i] = own; out[64 + i] = first; out[128 + i] = second; }"""
+
+
+@pytest.mark.parametrize(("target", "distance"), [("gfx950", 16), ("gfx950", 32), ("gfx1250", 16)])
+def test_rows_change_places_between_two_registers_and_within_one(target, distance):
+    """By the ISA guide's pseudocode, one lane after another, which says what a register does with itself, too."""
+    name = f"v_permlane{distance}_swap_b32"
+    out = np.zeros((3, 64), np.int32)
+    report = mmacalc.launch(hip_kernels(SWAPS % (name, name), target)["k"], 1, 64, out)
+    own, first, second = np.arange(64), np.arange(64), 100 + np.arange(64)
+    for a, b in ((own, own), (first, second)):
+        for lane in range(64):
+            if not lane & distance:
+                a[lane + distance], b[lane] = b[lane], a[lane + distance]
+    assert np.array_equal(out, [own, first, second])
+    assert report.findings == ()

@@ -183,7 +183,8 @@ def _fixed(instruction: DecodedInstruction, target: MachineTarget) -> Run:
 def _swap_rows(distance: int) -> Callable[[DecodedInstruction, MachineTarget], Run]:
     """V_PERMLANE16_SWAP and V_PERMLANE32_SWAP: odd rows of the first change places with even rows of the second.
 
-    Source: CDNA4 ISA guide, section 12.8; LLVM has the destination first.
+    Source: CDNA4 ISA guide, section 12.8; LLVM has the destination first. Of a register with itself the rows of each
+    pair change places, as AITER's kernels have it, where they reduce over the rows.
     """
 
     def compile_(instruction: DecodedInstruction, target: MachineTarget) -> Run:
@@ -198,6 +199,9 @@ def _swap_rows(distance: int) -> Callable[[DecodedInstruction, MachineTarget], R
 
         def run(group: Group) -> None:
             x, y = np.array(group.v[a, group.rows]), np.array(group.v[b, group.rows])
+            if a == b:
+                group.write(group.v, a, x[:, lane ^ distance])
+                return
             group.write(group.v, a, np.where(upper, y[:, lane ^ distance], x))
             group.write(group.v, b, np.where(upper, y, x[:, lane ^ distance]))
 
