@@ -1,12 +1,12 @@
 // A CUDA runtime that launches nothing and records the first launch, to be linked with a program instead of cudart:
 //     nvcc -std=c++17 -gencode arch=compute_90a,code=compute_90a --no-compress -cudart none program.cu launch_recorder.cpp
 //         -DCUTLASS_ENABLE_DIRECT_CUDA_DRIVER_CALL=1 -o program
-//     mkdir launch && OUT=launch ./program && cuobjdump -xptx all program && mv *.ptx launch/kernel.ptx
+//     mkdir launch && OUT=launch ./program && cp program launch
 //     python tools/ptx_changes.py launch
 // Memory is the host's; tensor maps are the bits of mmacalc/kernels/ptx/tensor_map_bits.py. OUT gets launch.txt
-// (name, grid, block, cluster, shared memory, address and size of each allocation), the first parameter and the memory.
+// (name, grid, block, cluster, shared memory, address and size of each allocation), the parameters and the memory.
 // SKIP=2 records the third launch; what the launches before it compute is not there. MAJOR=9 is the compute capability
-// that programs are told (10); they see 2 multiprocessors.
+// that programs are told (10), SMS=8 the multiprocessors (2).
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <cstdio>
@@ -14,16 +14,36 @@
 #include <cstring>
 #include <map>
 #include <string>
-#include <fcntl.h>
+#include <vector>
 #include <unistd.h>
 static std::map<const void *, std::string> &names_() { static auto *m = new std::map<const void *, std::string>; return *m; }
 #define names names_()
-#include <vector>
 static std::vector<std::pair<char *, size_t>> &blocks_() { static auto *m = new std::vector<std::pair<char *, size_t>>; return *m; }
 #define blocks blocks_()
+static std::vector<std::string> &binaries_() { static auto *m = new std::vector<std::string>; return *m; }
+#define binaries binaries_()
+// The bytes of a kernel's parameters as its PTX has them: ".param .align 8 .b8 name[24]" or ".param .u64 name".
+static std::string packed(const std::string &name, void **arguments) {
+  std::string bytes;
+  for (auto &one : binaries) {
+    size_t at = one.find(".entry " + name + "("); if (at == std::string::npos) continue;
+    std::string list = one.substr(at, one.find(')', at) - at);
+    for (at = list.find(".param"); at != std::string::npos; at = list.find(".param", at + 1)) {
+      std::string text = list.substr(at, list.find(',', at) - at); size_t align = 0, size = 1, bracket = text.find('[');
+      size_t word = text.find(".align"); if (word != std::string::npos) align = atoi(text.c_str() + word + 7);
+      if (bracket != std::string::npos) size = atoi(text.c_str() + bracket + 1);
+      for (const char *type : {"8", "16", "32", "64"}) for (const char *kind : {".u", ".s", ".b", ".f"})
+        if (text.find(std::string(kind) + type + " ") != std::string::npos) size *= atoi(type) / 8, align = align ? align : atoi(type) / 8;
+      while (bytes.size() % align) bytes.push_back(0);
+      bytes.append((const char *)*arguments++, size); }
+    return bytes; }
+  fprintf(stderr, "no PTX of %s: compile with --no-compress\n", name.c_str()); exit(3); }
 static int launches = 0;
 extern "C" {
-void **__cudaRegisterFatBinary(void *) { static void *one; return &one; }
+void **__cudaRegisterFatBinary(void *given) {
+  struct Wrapper { int magic, version; const unsigned char *data; void *rest; } *wrapper = (Wrapper *)given;
+  unsigned short header; unsigned long long size; memcpy(&header, wrapper->data + 6, 2); memcpy(&size, wrapper->data + 8, 8);
+  binaries.push_back(std::string((const char *)wrapper->data, header + size)); static void *one; return &one; }
 void __cudaRegisterFatBinaryEnd(void **) {}
 void __cudaUnregisterFatBinary(void **) {}
 void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int) {}
@@ -38,9 +58,8 @@ static void dump(const void *f, dim3 g, dim3 b, dim3 c, size_t s, void **a) {
   const char *skip = getenv("SKIP"); if (skip && launches++ < atoi(skip)) return;
   std::string to = getenv("OUT") ? getenv("OUT") : "."; FILE *o = fopen((to + "/launch.txt").c_str(), "w");
   fprintf(o, "%s\n%d %d %d\n%d %d %d\n%d %d %d\n%zu\n", names[f].c_str(), g.x, g.y, g.z, b.x, b.y, b.z, c.x, c.y, c.z, s);
-  int fd = open((to + "/parameters").c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644), number = 0;
-  if (write(fd, a[0], 4096) < 0) exit(3);  // its size is not known here; the reader of the PTX knows
-  close(fd);
+  std::string bytes = packed(names[f], a); int number = 0;
+  FILE *p = fopen((to + "/parameters").c_str(), "wb"); fwrite(bytes.data(), 1, bytes.size(), p); fclose(p);
   for (auto &one : blocks) { fprintf(o, "%zu %zu\n", (size_t)one.first, one.second);
     FILE *m = fopen((to + "/memory" + std::to_string(number++)).c_str(), "wb"); fwrite(one.first, 1, one.second, m); fclose(m); }
   fclose(o); printf("launched %s\n", names[f].c_str()); fflush(stdout); _exit(0); }
@@ -80,15 +99,37 @@ cudaError_t cudaGetDeviceCount(int *d) { *d = 1; return cudaSuccess; }
 const char *cudaGetErrorString(cudaError_t) { return "error"; }
 const char *cudaGetErrorName(cudaError_t) { return "error"; }
 cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int) { return cudaSuccess; }
+static int sms() { const char *given = getenv("SMS"); return given ? atoi(given) : 2; }
 static int major() { const char *given = getenv("MAJOR"); return given ? atoi(given) : 10; }
 cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int) {
-  *v = a == cudaDevAttrMaxSharedMemoryPerBlockOptin ? 232448 : a == cudaDevAttrMultiProcessorCount ? 2 :
-    a == cudaDevAttrComputeCapabilityMajor ? major() : a == cudaDevAttrComputeCapabilityMinor ? 0 : 1; return cudaSuccess; }
+  switch (a) {
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *v = 232448; break;
+    case cudaDevAttrMaxSharedMemoryPerBlock: *v = 49152; break;
+    case cudaDevAttrMultiProcessorCount: *v = sms(); break;
+    case cudaDevAttrComputeCapabilityMajor: *v = major(); break;
+    case cudaDevAttrComputeCapabilityMinor: *v = 0; break;
+    case cudaDevAttrMaxThreadsPerBlock: *v = 1024; break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor: *v = 2048; break;
+    case cudaDevAttrMaxRegistersPerBlock: case cudaDevAttrMaxRegistersPerMultiprocessor: *v = 65536; break;
+    case cudaDevAttrMaxGridDimX: *v = 0x7fffffff; break;
+    case cudaDevAttrMaxGridDimY: case cudaDevAttrMaxGridDimZ: *v = 65535; break;
+    case cudaDevAttrWarpSize: *v = 32; break;
+    default: *v = 1; }
+  return cudaSuccess; }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n, const void *, int, size_t) { *n = 1; return cudaSuccess; }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n, const void *, int, size_t, unsigned) { *n = 1; return cudaSuccess; }
-cudaError_t cudaOccupancyMaxActiveClusters(int *n, const void *, const cudaLaunchConfig_t *) { *n = 1; return cudaSuccess; }
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int) { memset(p, 0, sizeof *p); p->major = major(); p->multiProcessorCount = 2; p->sharedMemPerBlockOptin = 232448; return cudaSuccess; }
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *p, const void *) { memset(p, 0, sizeof *p); return cudaSuccess; }
+cudaError_t cudaOccupancyMaxActiveClusters(int *n, const void *, const cudaLaunchConfig_t *c) {
+  *n = sms();
+  for (unsigned i = 0; i < c->numAttrs; i++) if (c->attrs[i].id == cudaLaunchAttributeClusterDimension)
+    *n = sms() / (c->attrs[i].val.clusterDim.x * c->attrs[i].val.clusterDim.y * c->attrs[i].val.clusterDim.z);
+  return cudaSuccess; }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int) {
+  memset(p, 0, sizeof *p); p->major = major(); p->multiProcessorCount = sms(); p->warpSize = 32; p->totalGlobalMem = 1ull << 36;
+  p->sharedMemPerBlock = 49152; p->sharedMemPerBlockOptin = p->sharedMemPerMultiprocessor = 232448;
+  p->maxThreadsPerBlock = 1024; p->maxThreadsPerMultiProcessor = 2048; p->regsPerBlock = p->regsPerMultiprocessor = 65536;
+  p->maxGridSize[0] = 0x7fffffff; p->maxGridSize[1] = p->maxGridSize[2] = 65535; strcpy(p->name, "recorder"); return cudaSuccess; }
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *p, const void *) {
+  memset(p, 0, sizeof *p); p->maxThreadsPerBlock = 1024; p->numRegs = 32; p->maxDynamicSharedSizeBytes = 232448; return cudaSuccess; }
 CUresult cuTensorMapEncodeTiled(CUtensorMap *m, CUtensorMapDataType type, cuuint32_t rank, void *at, const cuuint64_t *dims,
     const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps, CUtensorMapInterleave il, CUtensorMapSwizzle sw,
     CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {

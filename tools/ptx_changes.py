@@ -219,14 +219,17 @@ def study(name: str, launching: Launching, most: int, schedules: list[int | None
 
 
 def of_folder(folder: Path) -> Iterator[tuple[str, Launching]]:
-    """A launch that tools/launch_recorder.cpp has recorded: kernel.ptx, launch.txt, the parameters and the memory."""
+    """A recorded launch (tools/launch_recorder.cpp): the program or kernel.ptx, launch.txt, parameters and memory."""
     import mmacalc
+    from mmacalc.ptx.fatbins import ptx_texts
 
     entry, grid, block, cluster, shared, *blocks = (folder / "launch.txt").read_text().splitlines()
     starts = [tuple(int(word) for word in line.split()) for line in blocks]
-    text = deletions.alone((folder / "kernel.ptx").read_text(), entry)
-    program = compile_kernel(read(text), entry)
-    raw = (folder / "parameters").read_bytes()[: program.parameter_bytes]
+    program = folder / "program"
+    texts = ptx_texts(program.read_bytes(), program.name) if program.exists() else [(folder / "kernel.ptx").read_text()]
+    text = deletions.alone(next(one for one in texts if entry in one), entry)
+    size = compile_kernel(read(text), entry).parameter_bytes
+    raw = (folder / "parameters").read_bytes()[:size]
     memory = [np.fromfile(folder / f"memory{number}", np.uint8) for number in range(len(starts))]
 
     def make() -> tuple[bytes, list[np.ndarray]]:
