@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -48,12 +49,14 @@ class MissingWait(TupleRecord):
     "sass",
     "wanted: whether there are no other matrix instructions, and no wait state is missing",
     "findings=missing_waits",
+    "scratch",
 )
 class Checked(TupleRecord):
     """What a compiled kernel contains.
 
     instruction: the wanted one; compiler: the program that compiled it; target: for which chip; instructions: how many
     there are; matrix_instructions: their mnemonics in order; findings: missing wait states, as `mmacalc.lint` has them;
+    scratch: bytes of scratch (local) memory of a work-item, in which registers are spilled, at most of the kernels;
     single: whether there should be just one matrix instruction, rather than any number of the same. sass: of NVIDIA the
     matrix instructions of the machine code in order; None if no nvdisasm is installed.
     """
@@ -66,6 +69,7 @@ class Checked(TupleRecord):
     findings: tuple[Finding, ...]
     single: bool
     sass: tuple[str, ...] | None = None
+    scratch: int = 0
 
     @property
     def missing_waits(self) -> tuple[MissingWait, ...]:
@@ -139,14 +143,15 @@ def _check_cuda(source: str, inst: Instruction, wave: int, single: bool) -> Chec
         with open(path, "w", encoding="utf-8") as stream:
             stream.write(source)
         _run([compiler, f"-arch={inst.arch}", "-ptx", path, "-o", listing])
-        _run([compiler, f"-arch={inst.arch}", "-cubin", listing, "-o", code])
+        said = _run([compiler, f"-arch={inst.arch}", "-cubin", "-Xptxas", "-v", listing, "-o", code])
         with open(listing, encoding="utf-8") as stream:
             words = [line.split()[0] for line in stream if line.strip()]
         disassembler = _program("nvdisasm")
         sass = sass_products(_run([disassembler, "-c", code])) if disassembler else None
     statements = [word for word in words if word[0].isalpha()]
     found = tuple([word for word in words if word.startswith(PTX_PRODUCTS)])
-    return Checked(inst, compiler, inst.arch, len(statements), found, (), single, sass)
+    scratch = _most(r"(\d+) bytes stack frame", said)
+    return Checked(inst, compiler, inst.arch, len(statements), found, (), single, sass, scratch)
 
 
 def sass_products(listing: str) -> tuple[str, ...]:
@@ -165,7 +170,7 @@ def _check_hip(source: str, inst: Instruction, wave: int, single: bool) -> Check
     size = ["-mwavefrontsize64"] if wave == 64 and len(inst.architecture.waves) > 1 else []
     command = [
         compiler, "-x", "hip", f"--offload-arch={target}", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-O2",
-        "--no-gpu-bundle-output", *size,
+        "--no-gpu-bundle-output", *size, *_options(source),
     ]  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         path, listing, code = (os.path.join(folder, name) for name in ("kernel.hip", "kernel.s", "kernel.o"))
@@ -174,11 +179,27 @@ def _check_hip(source: str, inst: Instruction, wave: int, single: bool) -> Check
         _run([*command, "-S", path, "-o", listing])
         _run([*command, "-c", path, "-o", code])
         with open(listing, encoding="utf-8") as stream:
-            report = lint(stream.read(), target)
+            written = stream.read()
+        report = lint(written, target)
         with open(code, "rb") as stream:
             sections = read(stream.read(), "the compiled kernel", target).sections
     found = _mnemonics(sections, inst, wave)
-    return Checked(inst, compiler, target, report.instructions, found, tuple(report.findings), single)
+    scratch = _most(r"\.private_segment_fixed_size: *(\d+)", written)
+    return Checked(inst, compiler, target, report.instructions, found, tuple(report.findings), single, scratch=scratch)
+
+
+def _options(source: str) -> list[str]:
+    """The compiler's options that the head of a source asks for.
+
+    >>> _options("// Compile with -mllvm -amdgpu-enable-vopd=0: behind WMMA, ...")
+    ['-mllvm', '-amdgpu-enable-vopd=0']
+    """
+    found = re.search(r"^// Compile with ([^:]*):", source, re.MULTILINE)
+    return shlex.split(found[1]) if found else []
+
+
+def _most(pattern: str, text: str) -> int:
+    return max((int(number) for number in re.findall(pattern, text)), default=0)
 
 
 def _mnemonics(sections: tuple[Section, ...], inst: Instruction, wave: int) -> tuple[str, ...]:
@@ -195,4 +216,4 @@ def _run(command: list[str]) -> str:
     if done.returncode:
         first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:200])
         raise Error(f"{os.path.basename(command[0])} refuses the generated source: {first}")
-    return done.stdout
+    return done.stdout + done.stderr

@@ -65,6 +65,9 @@ def check_text(checked: Checked) -> str:
     lines += [
         f"  {plural(finding.missing, 'wait state')} missing before: {finding.text}" for finding in checked.findings
     ]
+    if checked.scratch:
+        of = "local memory for each thread" if checked.target.startswith("sm_") else "scratch for each work-item"
+        lines.append(f"  {checked.scratch} bytes of {of}: registers are spilled; a smaller --tile needs fewer")
     return "\n".join(lines) + "\n"
 
 
