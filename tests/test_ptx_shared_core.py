@@ -136,3 +136,49 @@ def test_a_launch_reports_the_same_with_and_without_the_core(name, monkeypatch):
         assert np.array_equal(case.out, wanted.out, equal_nan=True)
         assert outcome(report) == outcome(other)
         assert bool(report.findings) == (text in deleted)
+
+
+def test_what_threads_know_of_each_other_is_as_by_clocks_of_each_thread():
+    """Barriers of all teams, of some, of groups, and releases that others acquire: the shared rows of `Order` and of
+    `ProxyFences` are those of a thread that keeps a clock of everybody for itself."""
+    shared = set()
+    for seed in range(40):
+        draw = np.random.default_rng(seed)
+        order = Order(2, 4, 2)
+        fences = ProxyFences(order)
+        everyone = np.arange(8)
+        known, fenced = np.zeros((2, 4, 6), np.int32), np.zeros((2, 4, 6), np.int32)
+        for action in draw.choice(["meet", "meet", "one meets", "join", "acquire", "fence", "all fence"], 20):
+            team, members = int(draw.integers(2)), np.sort(draw.choice(4, 2, replace=False))
+            who = [(one, range(4)) for one in ((0, 1) if action == "meet" else (team,))]
+            if action == "join":
+                who = [(team, members.tolist())]
+            if action in ("meet", "one meets", "join"):
+                for one, group in who:
+                    group = list(group)
+                    row = known[one, group].max(axis=0)
+                    row[group] = np.maximum(row[group], order.clock[one, group])
+                    known[one, group] = np.maximum(known[one, group], row)
+                if action == "join":
+                    order.join(np.array([team]), members[None])
+                else:
+                    order.meet(np.array([one for one, _ in who]))
+            elif action == "acquire":
+                clocks = order.release(team, members[:1])
+                known[team, members[1]] = np.maximum(known[team, members[1]], clocks)
+                order.acquire(team, members[1:], clocks)
+            else:
+                some = everyone if action == "all fence" else np.array([team * 4 + members[0]])
+                before = order.tick(some // 4, some % 4)
+                fences.fence(some // 4, some % 4, before)
+                fenced[some // 4, some % 4] = known[some // 4, some % 4]
+                assert (fences.rows[some // 4, some % 4] == fenced[some // 4, some % 4]).all()
+            shared.add((action, order.known is None))
+            place = np.indices((2, 4, 6)).reshape(3, -1)
+            found = order.knows(*place).reshape(2, 4, 6)
+            own = np.arange(4)
+            want = known.copy()
+            want[:, own, own] = order.clock[:, own]
+            assert (found == want).all(), (seed, action)
+    assert ("meet", True) in shared
+    assert ("one meets", False) in shared

@@ -12,6 +12,7 @@ import mmacalc
 from mmacalc.families.descriptors import coded_depths
 from mmacalc.kernels.ptx.matrix_descriptors import LEADING_IS_ABSOLUTE, SWIZZLE_MODES, matrix_offsets
 from mmacalc.kernels.ptx.tensor_products import _check_leading, _shaped
+from samples import rotated, sampled
 
 KERNEL = """.version 9.0
 .target {target}
@@ -373,24 +374,25 @@ def test_a_fence_that_lacks_between_threads_that_share_tensor_memory_is_a_note(
         assert all(statement in line for statement, line in zip(statements, named))
 
 
-@pytest.mark.parametrize("schedule", [None, 2])
-@pytest.mark.parametrize(
-    ("line", "instead"),
-    [
-        ("", ""),
-        ("mov.pred %p4, 0;", "mov.pred %p4, 1;"),
-        ("tcgen05.wait::st.sync.aligned;", ""),
-        (" bar.sync 0; @%p3", " @%p3"),
-        ("before_thread_sync; // of", "after_thread_sync; //"),
-        ("%d5, %r7, %p4;", "%d5, %r7, %p5;"),
-        ("C: mbarrier", "bar.sync 0; bra D; C: mbarrier"),
-    ],
-)
+MISTAKES_AT_ONCE = [
+    ("", ""),
+    ("mov.pred %p4, 0;", "mov.pred %p4, 1;"),
+    ("tcgen05.wait::st.sync.aligned;", ""),
+    (" bar.sync 0; @%p3", " @%p3"),
+    ("before_thread_sync; // of", "after_thread_sync; //"),
+    ("%d5, %r7, %p4;", "%d5, %r7, %p5;"),
+    ("C: mbarrier", "bar.sync 0; bra D; C: mbarrier"),
+]
+"""What is changed in HANDOVER, and into what."""
+
+
+@sampled(("change", "schedule"), rotated(MISTAKES_AT_ONCE, [None, 2]), len(MISTAKES_AT_ONCE), whole=0)
 def test_products_that_ctas_issue_at_once_are_as_those_of_one_thread_after_the_other(
-    line: str, instead: str, schedule: int | None, monkeypatch: pytest.MonkeyPatch
+    change: tuple[str, str], schedule: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three CTAs with inputs of their own, right and with mistakes: D and all that is found are the same. So are
     barriers of one CTA after the other."""
+    line, instead = change
     image = np.random.default_rng(7).integers(-4, 5, (3, 2560)).astype(np.float16)
     text = HANDOVER.replace("READ", read(32)).replace("IDESC", str(1 << 4 | 4 << 17 | 8 << 24))
     for name, rows in (("DA", 128), ("DB", 32)):

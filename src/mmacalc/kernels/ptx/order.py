@@ -86,14 +86,18 @@ class Order:
         """All threads of some teams meet at a barrier."""
         self.meetings[teams] += 1
         self.heard[teams] += 1
+        every = len(teams) == len(self.clock)
         own = self.clock[teams, : self.threads]
         if self.known is None:
             self.common[teams, : self.threads] = own
         else:
-            rows = self.known[teams].max(axis=1)
+            rows = (self.known if every else self.known[teams]).max(axis=1)
             rows[:, : self.threads] = np.maximum(rows[:, : self.threads], own)
             self.common[teams] = np.maximum(self.common[teams], rows)
-            self.known[teams] = self.common[teams][:, None]
+            if every:  # no thread knows more than its team
+                self.known = None
+            else:
+                self.known[teams] = self.common[teams][:, None]
         self.version += 1
         self.clock[teams, : self.threads] += 1
 

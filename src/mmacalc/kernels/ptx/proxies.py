@@ -53,7 +53,10 @@ class ProxyFences:
             self.rows = np.concatenate([self.rows, more], 2)
         self.clocks[1:, team, threads] = self.clocks[:-1, team, threads]
         self.clocks[0, team, threads] = before
-        self.rows[team, threads] = order.common[team] if order.known is None else order.known[team, threads]
+        if len(team) == order.clock.shape[0] * order.threads:  # all threads, without a copy by index
+            self.rows[:] = order.common[:, None] if order.known is None else order.known
+        else:
+            self.rows[team, threads] = order.common[team] if order.known is None else order.known[team, threads]
 
     def missing(self, team: Array, observer: Array, writer: Array, clock: Array) -> Array:
         """Of writes that happen before what `observer` does now, by threads of its team at clocks: those without a
