@@ -148,7 +148,9 @@ def test_what_threads_know_of_each_other_is_as_by_clocks_of_each_thread():
         fences = ProxyFences(order)
         everyone = np.arange(8)
         known, fenced = np.zeros((2, 4, 6), np.int32), np.zeros((2, 4, 6), np.int32)
-        for action in draw.choice(["meet", "meet", "one meets", "join", "acquire", "fence", "all fence"], 20):
+        for action in draw.choice(
+            ["meet", "meet", "one meets", "join", "acquire", "all acquire", "fence", "all fence"], 20
+        ):
             team, members = int(draw.integers(2)), np.sort(draw.choice(4, 2, replace=False))
             who = [(one, range(4)) for one in ((0, 1) if action == "meet" else (team,))]
             if action == "join":
@@ -163,10 +165,14 @@ def test_what_threads_know_of_each_other_is_as_by_clocks_of_each_thread():
                     order.join(np.array([team]), members[None])
                 else:
                     order.meet(np.array([one for one, _ in who]))
-            elif action == "acquire":
-                clocks = order.release(team, members[:1])
-                known[team, members[1]] = np.maximum(known[team, members[1]], clocks)
-                order.acquire(team, members[1:], clocks)
+            elif action in ("acquire", "all acquire"):
+                some = members[1:] if action == "acquire" else np.arange(4)
+                clocks = known[team, members[0]].copy()
+                clocks[members[0]] = order.clock[team, members[0]]
+                assert (order.release(team, members[:1]) == clocks).all()
+                clocks[4] += draw.integers(2)  # of an mbarrier
+                known[team, some] = np.maximum(known[team, some], clocks)
+                order.acquire(team, some, clocks)
             else:
                 some = everyone if action == "all fence" else np.array([team * 4 + members[0]])
                 before = order.tick(some // 4, some % 4)
@@ -180,5 +186,4 @@ def test_what_threads_know_of_each_other_is_as_by_clocks_of_each_thread():
             want = known.copy()
             want[:, own, own] = order.clock[:, own]
             assert (found == want).all(), (seed, action)
-    assert ("meet", True) in shared
-    assert ("one meets", False) in shared
+    assert {("meet", True), ("all acquire", True), ("all acquire", False), ("one meets", False)} <= shared

@@ -7,8 +7,9 @@ other agent of its team: what that agent did up to there happens before what the
 copy that completes by an mbarrier is an agent of its own: only a thread knows of it that has waited for that mbarrier's
 phase (PTX ISA 8.9.1.1, "asynchronous operations"; 9.7.13.15, mbarrier).
 
-As long as all threads of the teams have only met at barriers of the whole team, they know the same clocks, and one
-row for each team holds them (`common`); the rows of single threads (`known`) are made when one is needed.
+As long as all threads of the teams have only met at barriers of the whole team, or waited all for the same phase, they
+know the same clocks, and one row for each team holds them (`common`); the rows of single threads (`known`) are made
+when one is needed, and dropped when all teams meet.
 """
 
 from __future__ import annotations
@@ -115,8 +116,7 @@ class Order:
 
     def _released(self, team: Array, members: Array) -> Array:
         """What groups of threads know together, their own last steps with it: (group, agent)."""
-        rows = self.rows()
-        joined: Array = rows[team[:, None], members].max(axis=1)
+        joined: Array = self.common[team] if self.known is None else self.known[team[:, None], members].max(axis=1)
         group = np.arange(len(team))[:, None]
         joined[group, members] = np.maximum(joined[group, members], self.clock[team[:, None], members])
         return joined
@@ -130,13 +130,19 @@ class Order:
 
     def acquire(self, team: int, threads: Array, clocks: Array) -> None:
         """Some threads of a team come to know clocks."""
+        self.heard[team, threads] += 1
+        every = len(threads) == self.threads
+        if every:
+            self.version += 1
+            np.maximum(self.common[team], clocks, out=self.common[team])
+            if self.known is None:
+                return
         rows = self.rows()[team]
         first, last = (int(threads[0]), int(threads[-1])) if len(threads) else (0, 0)
-        if last - first == len(threads) - 1 and (np.diff(threads) == 1).all():  # without a copy of them
+        if every or (last - first == len(threads) - 1 and (np.diff(threads) == 1).all()):  # without a copy of them
             np.maximum(rows[first : last + 1], clocks, out=rows[first : last + 1])
         else:
             rows[threads] = np.maximum(rows[threads], clocks)
-        self.heard[team, threads] += 1
 
     def tick(self, team: Array, threads: Array) -> Array:
         """The clocks of threads before they advance by one."""
