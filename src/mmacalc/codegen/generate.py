@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from ..model import Instruction, Operand
     from ..model.block_scales import BlockScales
-    from .attention import Problem, Seen
 
     Text = TypeVar("Text")
 
@@ -165,45 +164,73 @@ def generate(
     _check_words({"language": language, "order_a": order_a, "order_b": order_b, "ld": ld, "weights": weights})
     attention_only = {"causal": causal, "window": window, "kv_heads": kv_heads}
     slices = {"split_k": split_k, "batch": batch, "groups": groups, "block_scales": block_scales}
+    asked = Asked(
+        instruction, language, (order_a, order_b), ld == "constants", wave, lds, tile, stages, epilogue,
+        attention_only, slices, weights, modifiers,
+    )  # fmt: skip
     if language in exports.LANGUAGES:
-        if gemm is None:
-            raise Error(f"{language} is of a whole GEMM: give gemm, too, such as 4096x4096x4096")
-        others = {"attention": attention, **attention_only, "lds": lds, "epilogue": epilogue}
-        others |= {**slices, "weights": weights, "ld": ld == "constants", **dict.fromkeys(modifiers, True)}
-        size = instruction.architecture.wave(wave)
-        found = exports.tile_plan(instruction, size, (order_a, order_b), tile, stages)
-        return exports.exported(language, found, gemm_sizes(gemm), others)
+        return _exported(asked, gemm, attention)
     if language != native:
         raise Error(
             f"{instruction.name} is an instruction of {instruction.architecture.title}: the language is {native}"
         )
     if attention is not None:
-        instruction, modifiers = instruction.split_parameters(modifiers)
-        others = {"gemm": gemm, "lds": lds, "stages": stages, "epilogue": epilogue, "ld": ld == "constants"}
-        others |= {**slices, "weights": weights or None}
-        others |= {"order_a": order_a != "row", "order_b": order_b != "col", **modifiers}
-        problem = problem_of(attention, kv_heads)
-        return plain(_attention(instruction, wave, problem, seen_of(causal, window), tile, others))
-    size = instruction.architecture.wave(wave)
-    instruction, modifiers = instruction.split_parameters(modifiers)
-    fields = instruction.resolved(modifiers)
-    instruction.check_modifiers(size, fields)
-    if alone := [name for name, given in attention_only.items() if given not in (None, False)]:
+        return plain(_attention(asked, gemm, attention))
+    return plain(_product(asked, gemm))
+
+
+class Asked(TupleRecord):
+    """The options of `generate`, by what they are of: attention alone, or a whole GEMM (its slices among them)."""
+
+    instruction: Instruction
+    language: str
+    orders: tuple[str, str]
+    constants: bool
+    wave: int | None
+    lds: bool
+    tile: str | Sequence[int] | None
+    stages: int | None
+    epilogue: str | None
+    attention_only: dict[str, Any]
+    slices: dict[str, Any]
+    weights: str
+    modifiers: dict[str, Any]
+
+
+def _exported(asked: Asked, gemm: str | Sequence[int] | None, attention: str | Sequence[int] | None) -> str:
+    """The source of a GEMM in another language than the vendor's."""
+    if gemm is None:
+        raise Error(f"{asked.language} is of a whole GEMM: give gemm, too, such as 4096x4096x4096")
+    others = {"attention": attention, **asked.attention_only, "lds": asked.lds, "epilogue": asked.epilogue}
+    others |= {**asked.slices, "weights": asked.weights, "ld": asked.constants, **dict.fromkeys(asked.modifiers, True)}
+    size = asked.instruction.architecture.wave(asked.wave)
+    found = exports.tile_plan(asked.instruction, size, asked.orders, asked.tile, asked.stages)
+    return exports.exported(asked.language, found, gemm_sizes(gemm), others)
+
+
+def _product(asked: Asked, gemm: str | Sequence[int] | None) -> str:
+    """The source of a kernel around one instruction, or of a whole GEMM, with marks."""
+    size = asked.instruction.architecture.wave(asked.wave)
+    inst, modifiers = asked.instruction.split_parameters(asked.modifiers)
+    fields = inst.resolved(modifiers)
+    inst.check_modifiers(size, fields)
+    if alone := [name for name, given in asked.attention_only.items() if given not in (None, False)]:
         raise Error(f"{alone[0]} is of attention: give attention, too")
     if gemm is not None:
-        _check_gemm(instruction, language, lds, ld, weights, modifiers)
-        modifiers = {**modifiers, "weights": True} if weights else modifiers
-        scales = scales_asked(block_scales, instruction)
-        shape = Shape((order_a, order_b), tile, stages, epilogue, (split_k, batch, groups), scales)
-        return plain(_whole(instruction, size, gemm_sizes(gemm), shape, modifiers))
-    if weights or any(given is not None for given in (tile, stages, epilogue, *slices.values())):
+        _check_gemm(asked, inst, modifiers)
+        modifiers = {**modifiers, "weights": True} if asked.weights else modifiers
+        *counts, block_scales = asked.slices.values()
+        scales = scales_asked(block_scales, inst)
+        shape = Shape(asked.orders, asked.tile, asked.stages, asked.epilogue, tuple(counts), scales)
+        return _whole(inst, size, gemm_sizes(gemm), shape, modifiers)
+    whole = (asked.tile, asked.stages, asked.epilogue, *asked.slices.values())
+    if asked.weights or any(given is not None for given in whole):
         raise Error(
-            f"tile, stages, epilogue, {', '.join(slices)} and weights are of a whole GEMM (tile also of attention): "
-            "give gemm, too"
+            f"tile, stages, epilogue, {', '.join(asked.slices)} and weights are of a whole GEMM (tile also of "
+            "attention): give gemm, too"
         )
-    constants = ld == "constants"
-    request = Request(instruction, size, fields, order_a, order_b, constants, language, lds)
-    return plain(LANGUAGES[language](request))
+    request = Request(inst, size, fields, *asked.orders, asked.constants, asked.language, asked.lds)
+    return LANGUAGES[asked.language](request)
 
 
 class Shape(TupleRecord):
@@ -259,31 +286,28 @@ def _check_words(given: Mapping[str, str]) -> None:
         raise Error(f"weights is 'int4', or left out; got {shown(given['weights'])}")
 
 
-def _check_gemm(
-    inst: Instruction, language: str, lds: bool, ld: str, weights: str, modifiers: Mapping[str, Any]
-) -> None:
+def _check_gemm(asked: Asked, inst: Instruction, modifiers: Mapping[str, Any]) -> None:
     """Refuse what a GEMM does not take."""
-    if lds:
+    if asked.lds:
         raise Error("a GEMM goes through LDS (shared memory) by itself: leave out lds (--lds)")
-    if ld == "constants":
+    if asked.constants:
         raise Error("a GEMM takes its leading dimensions as arguments, for any sizes: leave out ld (--ld)")
-    if modifiers and language == "cuda":
+    if modifiers and asked.language == "cuda":
         raise Error(f"a GEMM of NVIDIA takes no modifiers: leave out {', '.join(modifiers)}")
-    if weights and (language != "cuda" or {"wgmma", "tcgen05"}.intersection(inst.features)):
+    if asked.weights and (asked.language != "cuda" or {"wgmma", "tcgen05"}.intersection(inst.features)):
         raise Error(f"weights of int4 are for mma.sync of f16 or bf16; not {inst.name}")
 
 
-def _attention(
-    inst: Instruction,
-    wave: int | None,
-    problem: Problem,
-    seen: Seen,
-    tile: str | Sequence[int] | None,
-    others: Mapping[str, Any],
-) -> str:
-    """The source of an attention kernel, which none of the other options concerns."""
-    given = [name for name, value in others.items() if value not in (None, False)]
-    if given:
+def _attention(asked: Asked, gemm: str | Sequence[int] | None, attention: str | Sequence[int]) -> str:
+    """The source of an attention kernel, which none of the options of a GEMM concerns, with marks."""
+    inst, modifiers = asked.instruction.split_parameters(asked.modifiers)
+    wave, tile = asked.wave, asked.tile
+    causal, window, kv_heads = asked.attention_only.values()
+    problem, seen = problem_of(attention, kv_heads), seen_of(causal, window)
+    others = {"gemm": gemm, "lds": asked.lds, "stages": asked.stages, "epilogue": asked.epilogue}
+    others |= {"ld": asked.constants, **asked.slices, "weights": asked.weights or None}
+    others |= {"order_a": asked.orders[0] != "row", "order_b": asked.orders[1] != "col", **modifiers}
+    if given := [name for name, value in others.items() if value not in (None, False)]:
         raise Error(f"attention takes causal, window, kv_heads, tile and wave: leave out {', '.join(given)}")
     checked_instruction(inst)
     if inst.architecture.family.language == "cuda":
