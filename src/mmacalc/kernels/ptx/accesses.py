@@ -564,7 +564,13 @@ def _fence_maps(compiler: Compiler, statement: Statement, step: Step) -> None:
     def run(machine: Machine, threads: Threads) -> None:
         places = None
         if address is not None:
-            places = global_places(machine, step, threads, address(machine, threads), MAP_BYTES, False)
+            at = address(machine, threads)
+            if (absent := at == 0).any():  # so do the warps of CUTLASS's grouped GEMMs that store nothing
+                machine.launch.remark(step, "acquires a tensor map at address 0: that has no effect")
+                threads, at = threads.where(~absent), at[~absent]
+                if not len(threads):
+                    return
+            places = global_places(machine, step, threads, at, MAP_BYTES, False)
         machine.map_fences.fence(threads, words, places)
 
     step.run = run
