@@ -11,7 +11,7 @@ import pytest
 import mmacalc
 from mmacalc.families.descriptors import coded_depths
 from mmacalc.kernels.ptx.matrix_descriptors import LEADING_IS_ABSOLUTE, SWIZZLE_MODES, matrix_offsets
-from mmacalc.kernels.ptx.tensor_products import _check_leading, _shaped
+from mmacalc.kernels.ptx.tensor_products import _check_leading, _Form, _shaped
 from samples import rotated, sampled
 
 KERNEL = """.version 9.0
@@ -459,3 +459,15 @@ def test_rows_of_48_bytes_go_on_at_the_address_that_a_descriptor_has_as_its_lead
         if within > 80:
             with pytest.raises(mmacalc.Error, match=f"begin at byte {within} of the 128 of their swizzle"):
                 _check_leading(STEP, "A", code & ~LEADING_IS_ABSOLUTE, 48, "128B")
+
+
+@pytest.mark.parametrize(("bits", "field"), [(4, "scale_id_b of SB"), (29, "scale_id_a of SA")])
+def test_scales_that_begin_at_a_byte_where_the_product_has_none_are_refused_at_their_statement(
+    bits: int, field: str
+) -> None:
+    inst = mmacalc.instruction("sm_100a", "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16")
+    word = int(mmacalc.instruction_descriptor("mxf4nvf4", 128, 128).word)
+    assert _Form(STEP, inst, "mxf4nvf4", False, word, 0).inst.k == 64
+    for scale_id in (1, 2, 3):
+        with pytest.raises(mmacalc.Error, match=f"^line 7: tcgen05.mma .*{field} of .* is 0; got {scale_id}"):
+            _Form(STEP, inst, "mxf4nvf4", False, word | scale_id << bits, 0)

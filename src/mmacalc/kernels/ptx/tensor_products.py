@@ -232,10 +232,13 @@ class _Form:
             parameters |= {"scale_id_a": fields.get("scale_id_a", 0), "scale_id_b": fields.get("scale_id_b", 0)}
         if inst.sparse:
             parameters["selector"] = fields.get("selector", 0)
-        self.execution = execution_of(shaped, None, parameters, bool(fields.get("saturate", 0)), False)
         self.more = (*(("SA", "SB") if inst.scaled else ()), *(("K",) if inst.sparse else ()))
         names = ("D", *(("A",) if a_in_cells else ()), *self.more)
-        self.places = {name: self.execution.places(name) for name in names}
+        try:
+            self.execution = execution_of(shaped, None, parameters, bool(fields.get("saturate", 0)), False)
+            self.places = {name: self.execution.places(name) for name in names}
+        except Error as error:
+            raise Error(f"line {step.line}: {step.text}: {error}") from None
         self.lanes = np.unique(self.places["D"].lane)
         self.cells = {name: np.unique([place.lane.reshape(-1), place.register.reshape(-1)], axis=1)
                       for name, place in self.places.items() if name != "D"}  # fmt: skip
