@@ -10,6 +10,12 @@ import pytest
 
 import mmacalc
 from hip_kernels import assembled, hip_kernels, hip_listing
+from llvm_mc import assembled as assembled_lines
+from mmacalc.asm.decoder import decode
+from mmacalc.asm.decoder import text as instruction_text
+from mmacalc.hazards.memory_waits import missing_result_waits
+from mmacalc.hazards.pending import decoded_blocks
+from mmacalc.kernels.amd.high_registers import with_registers_meant
 from test_seeded_bugs import HEAD, KERNELS
 
 EXPERT = ("-mllvm", "-amdgpu-expert-scheduling-mode")
@@ -113,3 +119,24 @@ def test_rules_of_the_two_counters_one_by_one(lines, expected):
     assert waits == [(line, f"s_wait_alu depctr_{wait}") for line, wait in expected]
     plain = mmacalc.lint(f"{lines}\n", "gfx1250")
     assert not [one for one in plain.findings if "s_wait_alu" in "".join(one.nops)]
+
+
+def waits_meant(lines):
+    """What lacks a wait, in machine code by LLVM: the place in the kernel, and the wait."""
+    text = "\n".join([SET, *lines, "s_endpgm"])
+    codes = [code for _, code in assembled_lines(text.split("\n"), "gfx1250")]
+    meant = with_registers_meant(list(decode(b"".join(codes), "gfx1250")))
+    found = missing_result_waits([instruction_text(one) for one in meant], decoded_blocks(meant), "gfx1250")
+    return [(len(meant) - one.at, one.waits) for one in found]
+
+
+@pytest.mark.parametrize(("lines", "expected"), CASES)
+def test_the_rules_of_registers_above_255_are_those_of_the_registers_below(lines, expected):
+    """The same registers of another quarter lack the same waits; those of two quarters lack none of each other."""
+    *before, last = lines.split("\n")
+    low = waits_meant([*before, last])
+    assert [place for place, _ in low] == [2 for _ in expected]  # the last but s_endpgm
+    for bits in (0x55, 0xAA, 0xFF):
+        chosen = f"s_set_vgpr_msb {bits:#x}"
+        assert waits_meant([chosen, *before, last]) == low
+        assert waits_meant([*before, chosen, last]) == []

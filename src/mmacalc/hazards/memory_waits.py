@@ -34,6 +34,7 @@ from ..asm.tables import flags_of
 from ..base.records import Cache, TupleRecord
 from .memory_counters import DEPENDENCY, MOST, counters_of, sequence_of, wait_text, waits_of_statement
 from .pending import bits_of
+from .register_use import bare
 from .touched import EXEC, may_access, register_names, tables_of, touched
 
 TYPE_CHECKING = False
@@ -185,7 +186,7 @@ class _Program:
         return found
 
     def _step(self, statement: Statement) -> _Step:
-        waits, flags = waits_of_statement(statement, self.generation), flags_of(statement.mnemonic)
+        waits, flags = waits_of_statement(statement, self.generation), flags_of(bare(statement.mnemonic))
         access = kind = self._touched(statement).kind if may_access(statement.mnemonic, self._tables) else ""
         raises: list[Stream] = []
         if kind:
