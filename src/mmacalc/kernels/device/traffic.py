@@ -209,15 +209,16 @@ def address_patterns(rows: Array, period: int) -> tuple[Array, Array]:
     >>> sorted(zip(patterns.tolist(), counts.tolist()))
     [([0, 4], 2), ([8, -1], 1)]
     """
-    active = rows >= 0
-    whole = active.all()
-    base = rows.min(axis=1) if whole else np.where(active, rows, np.iinfo(np.int64).max).min(axis=1)
-    found = rows - (base & -period)[:, None]
-    if not whole:
-        found[~active] = -1
+    base = rows.min(axis=1)
+    if base.min() >= 0:
+        found = rows - (base & -period)[:, None]
+    else:
+        active = rows >= 0
+        base = np.where(active, rows, np.iinfo(np.int64).max).min(axis=1)
+        found = np.where(active, rows - (base & -period)[:, None], -1)
     if (found == found[0]).all():
         return found[:1], np.array([len(found)])
-    _, index, counts = np.unique((found * _MIXED[: rows.shape[1]]).sum(axis=1), return_index=True, return_counts=True)
+    _, index, counts = np.unique(found @ _MIXED[: rows.shape[1]], return_index=True, return_counts=True)
     return found[index], counts
 
 
