@@ -112,7 +112,7 @@ class ClusterBarrier:
             waves.place[rows] = instruction.address
 
     def unsignalled(self, group: Group) -> Array:
-        """Which waves are of a cluster whose barrier nobody has signalled since it was passed last."""
+        """Which waves are of a cluster whose barrier no wave has signalled since it was passed last."""
         clusters = self.waves.workgroup_of[group.numbers()] // self.size
         found: Array = self.signalled.reshape(-1, self.size).max(axis=1)[clusters] <= self._passed()[clusters]
         return found

@@ -307,8 +307,8 @@ def hardware_field(instruction: DecodedInstruction) -> tuple[str, int, int]:
 def _set_register(instruction: DecodedInstruction, target: MachineTarget) -> Run:
     """MODE, and the mode of scheduling, which decides when instructions issue and not what they compute.
 
-    Whatever bits of MODE it names, S_SETREG_IMM32_B32 of gfx1250 also writes those that choose VGPRs above 255, with
-    bits 12 to 19 of its constant (LLVM 22, FeatureSetregVGPRMSBFixup and AMDGPULowerVGPREncoding.cpp).
+    S_SETREG_IMM32_B32 of gfx1250, no matter which bits of MODE it names, also writes those that choose VGPRs above 255,
+    with bits 12 to 19 of its constant (LLVM 22, FeatureSetregVGPRMSBFixup and AMDGPULowerVGPREncoding.cpp).
 
     Raises:
         Error: another register.

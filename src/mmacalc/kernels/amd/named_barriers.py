@@ -167,7 +167,7 @@ def _operand(instruction: DecodedInstruction) -> Callable[[Group], list[tuple[in
     """Of each wave the number of the barrier and, if it is in M0, how many members it is to have, else 0.
 
     Raises:
-        Error: a constant that is no named barrier.
+        Error: a constant that names no barrier.
     """
     named = instruction.sources[0]
     if isinstance(named, RegisterOperand):
