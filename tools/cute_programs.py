@@ -184,7 +184,11 @@ def stand_in() -> None:
         for name in dir(module):
             if re.match(f"{prefix}[A-Z]", name) and not isinstance(getattr(module, name), type):
                 value = (
-                    (1,) if name.endswith("GetDeviceCount") else () if "Synchron" in name or "Unload" in name else (0,)
+                    (1,)
+                    if re.search("GetDeviceCount|DeviceGetCount", name)
+                    else ()
+                    if "Synchron" in name or "Unload" in name
+                    else (0,)
                 )
                 setattr(module, name, lambda *_, good=good, value=value, **__: (good, *value))
     HardwareInfo.get_max_active_clusters = lambda *_, **__: 2
