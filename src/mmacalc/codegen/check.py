@@ -150,7 +150,7 @@ def _check_cuda(source: str, inst: Instruction, wave: int, single: bool) -> Chec
         sass = sass_products(_run([disassembler, "-c", code])) if disassembler else None
     statements = [word for word in words if word[0].isalpha()]
     found = tuple([word for word in words if word.startswith(PTX_PRODUCTS)])
-    scratch = _most(r"(\d+) bytes stack frame", said)
+    scratch = _most(r"(\d+) bytes spill stores", said)
     return Checked(inst, compiler, inst.arch, len(statements), found, (), single, sass, scratch)
 
 
