@@ -72,7 +72,7 @@ def test_hardware_registers_with_a_known_value(target, line, number, run):
     ("gfx942", "s_setreg_imm32_b32 hwreg(HW_REG_TRAPSTS, 0, 4), 1\ns_mov_b32 %0, 0", "HW_REG_TRAPSTS is not covered"),
     ("gfx942", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 12, 7), 127\ns_mov_b32 %0, 0", "changes bits of HW_REG_MODE"),
     ("gfx1250", "v_wmma_ld_scale_paired_b32 v40, v41\ns_mov_b32 %0, 0", "take these scales, .* is not public"),
-    ("gfx1200", "s_barrier_signal -2\ns_mov_b32 %0, 0", "another barrier than that of the workgroup"),
+    ("gfx1200", "s_barrier_signal -2\ns_mov_b32 %0, 0", "of a barrier of the trap handler"),
 ])  # fmt: skip
 def test_what_is_set_and_not_modelled_is_refused_by_name(target, line, message, run):
     with pytest.raises(Error, match=message):

@@ -14,10 +14,10 @@ from llvm_mc import assembled, object_for
 from mmacalc.asm.decoded import RegisterOperand
 from mmacalc.asm.decoder import decode
 from mmacalc.asm.decoder import text as instruction_text
+from mmacalc.asm.high_registers import with_high_bits, with_registers_meant
 from mmacalc.asm.operand_codes import register_text
 from mmacalc.asm.tables import table
-from mmacalc.kernels.amd.high_registers import with_registers_meant
-from mmacalc.kernels.amd.indexing import with_high_bits
+from mmacalc.questions.disassemble import object_text
 from test_decoder import decodable, listed
 
 BITS = 0x5E  # of source 0, 1, 2 and the destination: 2, 3, 1, 1
@@ -127,6 +127,32 @@ def test_waits_that_registers_above_255_lack_are_in_a_note(tmp_path):
     found = [noted("\n".join([*lines[:at], *lines[at + 1 :]])) for at in waits[:: max(1, len(waits) // 3)]]
     assert all("va_vdst" in message for (message,) in found), found
     assert any(int(number) > 255 for (message,) in found for number in re.findall(r"\bv(\d+)", message.split(":")[0]))
+
+
+def test_objects_are_shown_and_linted_with_the_registers_that_they_mean(tmp_path):
+    """As llvm-objdump shows them, which does not look beyond branches."""
+    path = compiled(TILE, "gfx1250", tmp_path / "tile.hsaco", None, ["-O3", *EXPERT])
+    shown = [line.split("//")[0].strip() for line in object_text(path.read_bytes(), "tile", None).splitlines()]
+    other = [line for line, _ in listed(path, "gfx1250").values()]
+    vectors = [[line for line in lines if re.match("v_|global_", line)] for lines in (shown, other)]
+    assert vectors[0] == vectors[1]
+    assert sum("/*v" in line for line in vectors[0]) > 50
+    report = mmacalc.lint("\n".join(shown), "gfx1250")
+    assert report.findings == ()
+    assert not any("s_set_vgpr_msb" in one for one in report.unchecked)
+
+
+def test_clamp_makes_0_of_nan_whatever_registers_are_chosen(tmp_path):
+    source = """
+extern "C" __attribute__((global)) void clamp(float *out) {
+    float found;
+    asm volatile("s_set_vgpr_msb 0\\n v_max_num_f32_e64 %0, %1, %1 clamp" : "=v"(found) : "v"(__builtin_nanf("")));
+    out[0] = found;
+}"""
+    kernel = mmacalc.load(compiled(source, "gfx1250", tmp_path / "clamp.hsaco"))["clamp"]
+    out = np.ones(1, np.float32)
+    assert mmacalc.launch(kernel, 1, 1, out).findings == ()
+    assert out[0] == 0
 
 
 def test_s_setreg_of_mode_chooses_registers_above_255_whatever_bits_it_names(tmp_path):

@@ -11,11 +11,11 @@ import pytest
 import mmacalc
 from hip_kernels import assembled, hip_kernels, hip_listing
 from llvm_mc import assembled as assembled_lines
+from mmacalc.asm.blocks import decoded_blocks
 from mmacalc.asm.decoder import decode
 from mmacalc.asm.decoder import text as instruction_text
+from mmacalc.asm.high_registers import with_registers_meant
 from mmacalc.hazards.memory_waits import missing_result_waits
-from mmacalc.hazards.pending import decoded_blocks
-from mmacalc.kernels.amd.high_registers import with_registers_meant
 from test_seeded_bugs import HEAD, KERNELS
 
 EXPERT = ("-mllvm", "-amdgpu-expert-scheduling-mode")

@@ -14,6 +14,7 @@ from .decoded import ConstantOperand, DecodedInstruction, RegisterOperand
 from .decoded_text import instruction_text
 from .formats import alike
 from .forms import matrix_rows
+from .high_registers import chooses_registers, commented, with_registers_meant
 from .operand_codes import Literal
 from .rows import Row, Slot
 from .tables import COVERED, FAMILY_OF, Table, covered, table
@@ -115,6 +116,7 @@ def labelled(
         there = instruction.modifiers.get("target") if instruction is not None else None
         if there is not None and there in starts:
             labels.setdefault(int(there), (f".L{there:x}",))
+    meant = _meant([instruction for _, instruction, _ in found if instruction is not None], names)
     lines = []
     for at, instruction, size in found:
         if instruction is None:
@@ -122,10 +124,22 @@ def labelled(
                 lines.append(Line(address + one, labels.get(address + one, ()), f".long 0x{_word(code, one):08x}", 4))
             continue
         shown, there = instruction_text(instruction), instruction.modifiers.get("target")
+        if other := meant.get(instruction.address):
+            shown = commented(shown, instruction_text(other))
         if there in starts:
             shown = f"{shown.rpartition(' ')[0]} {labels[int(there)][0]}"
         lines.append(Line(address + at, labels.get(address + at, ()), shown, size))
     return lines
+
+
+def _meant(instructions: list[DecodedInstruction], names: Mapping[int, object]) -> dict[int, DecodedInstruction]:
+    """By address, the instructions with the VGPRs above 255 that they mean; {} where that depends on the path."""
+    if not chooses_registers(instructions):
+        return {}
+    try:
+        return {one.address: one for one in with_registers_meant(instructions, names)}
+    except Error:
+        return {}
 
 
 def matrix_listing(code: bytes, where: Target, others: tuple[Target, ...]) -> list[tuple[int, str]]:

@@ -11,9 +11,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .decoded import DecodedInstruction
+
 __all__ = [
     "DEPENDENCIES", "INSTANCES", "SKIPS", "STYLES", "counter_fields", "counters", "dpp_control", "dpp_controls",
-    "hardware_register", "hardware_registers", "swizzle",
+    "hardware_field", "hardware_register", "hardware_registers", "swizzle",
 ]  # fmt: skip
 
 _PERFORMANCE = {
@@ -146,6 +148,12 @@ def hardware_register(number: int, family: str) -> str:
     """
     known = _HARDWARE[family].get(number)
     return f"HW_REG_{known}" if known else str(number)
+
+
+def hardware_field(instruction: DecodedInstruction) -> tuple[str, int, int]:
+    """The name of the hardware register that SIMM16 names, and the first bit and number of bits of it."""
+    simm = int(instruction.modifiers["simm16"])
+    return hardware_register(simm & 63, instruction.form.family), simm >> 6 & 31, (simm >> 11) + 1  # type: ignore[attr-defined]
 
 
 def _hardware(value: int, family: str) -> str:

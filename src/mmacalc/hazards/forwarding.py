@@ -16,8 +16,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ..asm.blocks import Block
     from ..asm.registers import RegisterRange
-    from .pending import Block, Repair
+    from .pending import Repair
     from .register_use import RegisterUse
     from .tables import ForwardingRule
 

@@ -22,8 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ..asm.blocks import Block
     from ..asm.reader import Listing, Statement
-    from .pending import Block
 
 __all__ = ["unwaited_copies"]
 

@@ -38,6 +38,7 @@ from collections import Counter
 from functools import lru_cache, partial
 
 from ..asm.assembler import problems
+from ..asm.blocks import decoded_blocks
 from ..asm.forms import form_of
 from ..asm.reader import AMD_MNEMONICS, read_listing
 from ..asm.tables import flags_of, instruction_names
@@ -48,7 +49,7 @@ from ..base.records import Cache, TupleRecord, json_keys
 from .forwarding import Forwarding
 from .lds_copies import unwaited_copies
 from .memory_waits import TooManyPaths, has_counters, missing_waits, repaired
-from .pending import PendingHazards, Repair, basic_blocks, decoded_blocks
+from .pending import PendingHazards, Repair, basic_blocks
 from .recognizer import nop_instructions, recognizer_for
 from .register_use import UNREAD, decoded_use, entry_of, is_known, is_matrix, register_use
 from .scalar_results import early_scalar_reads
@@ -60,11 +61,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ..asm.blocks import Block
     from ..asm.decoded import DecodedInstruction
     from ..asm.reader import Listing, Statement
     from ..asm.targets import Target
     from ..catalog import Entry
-    from .pending import Ages, Block, Violation
+    from .pending import Ages, Violation
     from .recognizer import HazardRecognizer, WaitStates
     from .register_use import RegisterUse
 

@@ -41,8 +41,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from ..asm.blocks import Block
     from ..asm.reader import Listing, Statement
-    from .pending import Block
     from .touched import Touched
 
     Stream = tuple[str, str | None]  # a counter, and a sequence of it or what ends in any order

@@ -15,6 +15,7 @@ s_call come back at once.
 
 from __future__ import annotations
 
+from ..asm.blocks import LEAVING, Block, blocks_of
 from ..asm.tables import flags_of
 from ..asm.tokens import integer
 from ..base.errors import Error
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from ..asm.decoded import DecodedInstruction
     from ..asm.reader import Listing
     from ..asm.registers import RegisterRange
     from .recognizer import HazardRecognizer
@@ -35,26 +35,13 @@ if TYPE_CHECKING:
     Key = tuple[int, str, RegisterRange | None, frozenset[str], Expiry]
 
 __all__ = [
-    "Block",
     "PendingHazards",
     "Repair",
     "Violation",
     "basic_blocks",
     "bits_of",
     "blocks_before",
-    "decoded_blocks",
 ]
-
-
-_LEAVING = frozenset(("branch", "barrier"))  # flags: it may lead elsewhere; nothing follows it
-
-
-class Block(TupleRecord):
-    """Statements `start` to `end` - 1, which run one after another, and the numbers of the blocks that can follow."""
-
-    start: int
-    end: int
-    following: tuple[int, ...]
 
 
 def basic_blocks(listing: Listing) -> list[Block]:
@@ -62,38 +49,13 @@ def basic_blocks(listing: Listing) -> list[Block]:
     addresses = {place: address for address, place in listing.addresses.items()}
     leaving: dict[int, tuple[int, ...]] = {}  # statement -> its successors, where they are not just the next one
     for at, statement in enumerate(listing.statements):
-        flags = flags_of(statement.mnemonic) & _LEAVING
+        flags = flags_of(statement.mnemonic) & LEAVING
         if flags:
             following: tuple[int, ...] = () if "barrier" in flags else (at + 1,)
             if "branch" in flags and statement.operands:
                 following += _target(listing, at, statement.operands[-1], addresses.get(at))
             leaving[at] = following
-    return _blocks(len(listing.statements), leaving)
-
-
-def decoded_blocks(instructions: Sequence[DecodedInstruction]) -> list[Block]:
-    """The basic blocks of decoded code, in its order."""
-    places = {one.address: at for at, one in enumerate(instructions)}
-    leaving: dict[int, tuple[int, ...]] = {}
-    for at, one in enumerate(instructions):
-        flags = flags_of(one.name) & _LEAVING
-        if flags:
-            following: tuple[int, ...] = () if "barrier" in flags else (at + 1,)
-            there = places.get(int(one.modifiers["target"])) if "target" in one.modifiers else None
-            leaving[at] = following if there is None else (*following, there)
-    return _blocks(len(instructions), leaving)
-
-
-def _blocks(count: int, leaving: Mapping[int, tuple[int, ...]]) -> list[Block]:
-    """The blocks of `count` statements; leaving: of those after which a block ends, which ones follow."""
-    starts = {0, *(at + 1 for at in leaving), *(place for places in leaving.values() for place in places)}
-    ordered = sorted(start for start in starts if start < count)
-    numbers = {start: number for number, start in enumerate(ordered)}
-    blocks = []
-    for start, end in zip(ordered, [*ordered[1:], count]):
-        next_ones = leaving.get(end - 1, (end,))
-        blocks.append(Block(start, end, tuple(dict.fromkeys(numbers[at] for at in next_ones if at < count))))
-    return blocks
+    return blocks_of(len(listing.statements), leaving)
 
 
 def _target(listing: Listing, at: int, name: str, address: int | None) -> tuple[int, ...]:

@@ -30,9 +30,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ..asm.blocks import Block
     from ..asm.reader import Listing, Statement
     from ..asm.registers import RegisterRange
-    from .pending import Block
 
     Spans = tuple[RegisterRange, ...]
 

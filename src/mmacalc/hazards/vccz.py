@@ -16,8 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ..asm.blocks import Block
     from ..asm.reader import Listing
-    from .pending import Block
 
 __all__ = ["MESSAGE", "REPAIR", "StaleVccz", "stale_vccz"]
 

@@ -113,7 +113,7 @@ class Batch:
         self.steps, self.limit, self.later = 0, math.inf, ""
         self.trace: tuple[int, Callable[[Step, Group, int], None]] | None = None
         self.observers: tuple[Observer, ...] = ()
-        self.named = NamedBarriers(self.waves)
+        self.named: NamedBarriers = NamedBarriers(self.waves)
         self._unwaited: dict[tuple[int, int], list[tuple[int, Landing]]] = {}  # by workgroup and barrier, 0 its own
         self._rows: Array = np.zeros(0, np.int64)  # the waves whose block runs
         self._turns, self._state = 0, b""  # how often waves that stood back have gone on, and the state at one of them

@@ -11,6 +11,8 @@ from collections import Counter
 import numpy as np
 
 from ...asm.decoder import text
+from ...asm.high_registers import chooses_registers
+from ...asm.immediates import hardware_field
 from ...asm.tables import flags_of
 from ...base.errors import plural
 from ...base.records import Cache, TupleRecord
@@ -20,9 +22,7 @@ from ..device.findings import KernelFinding, Stop, lanes_text
 from ..device.memory import octets_of
 from ..device.races import UNFETCHED, UNREAD, UNWAITED
 from ..device.traffic import KNOWN, PERIOD, enter
-from .control import hardware_field
 from .counters import Landing
-from .high_registers import chooses_registers
 from .state import register_name
 
 TYPE_CHECKING = False

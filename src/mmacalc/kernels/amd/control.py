@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...asm.decoded import RegisterOperand
-from ...asm.immediates import hardware_register
+from ...asm.high_registers import MODE_HIGH, MODES, high_bits_of
+from ...asm.immediates import hardware_field
 from ...base.errors import Error
 from ...hazards.memory_counters import waits_of
 from ..device.memory import BASE
@@ -19,12 +20,10 @@ from .state import (
     FP16_OVERFLOW,
     GPR_INDEX,
     IEEE,
-    MODE_HIGH,
     SCC,
     VCC,
     VGPR_HIGH,
     VSKIP,
-    high_bits_of,
     mode_register,
 )
 
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     Run = Callable[[Group], None]
     Compile = Callable[[DecodedInstruction, MachineTarget], Run]
 
-__all__ = ["CODE_BASE", "CONTROL", "ENDS_BLOCK", "NOTHING", "control_step", "counts_waited", "hardware_field"]
+__all__ = ["CODE_BASE", "CONTROL", "ENDS_BLOCK", "NOTHING", "control_step", "counts_waited"]
 
 CODE_BASE = BASE
 """The address at which the code object lies."""
@@ -49,7 +48,6 @@ CODE_BASE = BASE
 GET_REALTIME = 131
 """The message that asks for the time (RDNA3 ISA guide, S_SENDMSG_RTN_B64)."""
 
-MODES = ("HW_REG_MODE", "HW_REG_WAVE_MODE")
 SCHEDULING = ("HW_REG_SCHED_MODE", "HW_REG_WAVE_SCHED_MODE")
 CLOCKS = ("HW_REG_SHADER_CYCLES", "HW_REG_SHADER_CYCLES_LO")
 PLACES = ("HW_REG_HW_ID", "HW_REG_HW_ID1", "HW_REG_HW_ID2", "HW_REG_WAVE_HW_ID1", "HW_REG_WAVE_HW_ID2",
@@ -296,12 +294,6 @@ def _returning(goes: Compile) -> Compile:
 
 
 # --- the mode and other hardware registers ---
-
-
-def hardware_field(instruction: DecodedInstruction) -> tuple[str, int, int]:
-    """The name of the hardware register that SIMM16 names, and the first bit and number of bits of it."""
-    simm = int(instruction.modifiers["simm16"])
-    return hardware_register(simm & 63, instruction.form.family), simm >> 6 & 31, (simm >> 11) + 1  # type: ignore[attr-defined]
 
 
 def _set_register(instruction: DecodedInstruction, target: MachineTarget) -> Run:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from ...asm.decoded import RegisterOperand
-from ...asm.rows import Row
 from ...asm.tables import flags_of
 from .operands import raw_reader
 from .state import GPR_INDEX, M0, VGPR_HIGH
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     Run = Callable[[Group], None]
 
-__all__ = ["INDEX_MODE", "indexed", "is_relative", "relative_key", "with_high_bits"]
+__all__ = ["INDEX_MODE", "indexed", "is_relative", "relative_key"]
 
 _DESTINATION = 8  # of the mode's bits: those of sources 0, 1 and 2 are 1, 2 and 4
 
@@ -79,50 +78,10 @@ def _shifted(operand: Operand, by: int, files: str = "vs") -> Any:
     return operand
 
 
-# --- VGPRs above 255 ---
-
-# The place of two bits that each field takes: source 0, 1 and 2, and the destination.
-_PLACES = {
-    "SRC0": 0, "ADDR": 0, "VADDR": 0, "SRC1": 1, "VSRC1": 1, "DATA": 1, "DATA0": 1, "SRC2": 2, "VSRC2": 2, "DATA1": 2,
-    "VDST": 3, "VDATA": 3,
-}  # fmt: skip
-
-
-def with_high_bits(instruction: DecodedInstruction, bits: int) -> DecodedInstruction:
-    """The instruction with the registers that it names after S_SET_VGPR_MSB with some bits."""
-    second = instruction.second
-    sources, destinations = _places(instruction)
-    return instruction._replace(
-        sources=tuple([_raised(one, place, bits) for one, place in zip(instruction.sources, sources)]),
-        destinations=tuple([_raised(one, place, bits) for one, place in zip(instruction.destinations, destinations)]),
-        second=None if second is None else with_high_bits(second, bits),
-    )
-
-
-def _places(instruction: DecodedInstruction) -> tuple[list[int | None], list[int | None]]:
-    """The place of each source and destination; None of those that take no bits."""
-    assert isinstance(instruction.form, Row)
-    # The register that FMAMK adds is its third source, though it is in the field of the second one.
-    places = {**_PLACES, "VSRC1": 2} if instruction.form.literal_second else _PLACES
-    found: dict[bool, list[int | None]] = {True: [], False: []}
-    for slot in instruction.form.slots:
-        if not slot.style or slot.field is None:
-            found[slot.destination].append(None if slot.field is None else places.get(slot.field.name))
-    found[False] += [places.get(name) for name in instruction.form.reads]
-    found[True] += [None] * len(instruction.form.writes)
-    return found[False], found[True]
-
-
-def _raised(operand: Operand, place: int | None, bits: int) -> Any:
-    if place is None or not isinstance(operand, RegisterOperand) or operand.file != "v":
-        return operand
-    return operand._replace(index=operand[1] + 256 * (bits >> 2 * place & 3))
-
-
 def _set_high_bits(instruction: DecodedInstruction, target: MachineTarget) -> Run:
     """The upper byte of the constant is what the bits were before, for a trap handler."""
     high = int(instruction.modifiers["simm16"]) & 0xFF
-    return lambda group: group.set_mode(group.mode.bits & 0xFFFFFFFF | high << VGPR_HIGH)
+    return lambda group: group.set_mode(group.mode.bits & ~(0xFF << VGPR_HIGH) | high << VGPR_HIGH)
 
 
 # --- the instructions of the mode ---

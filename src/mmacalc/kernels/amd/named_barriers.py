@@ -194,7 +194,9 @@ def _checked(instruction: DecodedInstruction, number: int) -> int:
 
 def _needs_named(instruction: DecodedInstruction, target: MachineTarget) -> None:
     if not target.translates:
-        raise Error(f"{instruction.name} of a named barrier: {target.name} has none, gfx1250 and gfx1251 have")
+        raise Error(
+            f"{instruction.name} of a named barrier is not covered on {target.name}: gfx1250 and gfx1251 have them"
+        )
 
 
 def _begin(instruction: DecodedInstruction, target: MachineTarget) -> Callable[[Group], None]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 
+from ...asm.blocks import decoded_blocks
 from ...asm.decoded import RegisterOperand
 from ...asm.decoder import decode, text
+from ...asm.high_registers import chooses_registers, with_high_bits, with_registers_meant
 from ...asm.tables import flags_of
 from ...base.errors import Error
 from ...base.records import Cache
 from ...hazards.lint import missing_states
 from ...hazards.memory_waits import TooManyPaths, missing_result_waits
-from ...hazards.pending import decoded_blocks
 from ...hazards.scalar_results import has_scalar_hazards, missing_scalar_waits
 from ..device.launch import collector_paused
 from ..device.shared import Labels
@@ -20,8 +21,7 @@ from .control import ENDS_BLOCK, NOTHING, control_step, counts_waited
 from .core_operations import operations_of
 from .cross_lane import CROSS_LANE
 from .global_moves import GlobalMove
-from .high_registers import chooses_registers, with_registers_meant
-from .indexing import INDEX_MODE, indexed, is_relative, with_high_bits
+from .indexing import INDEX_MODE, indexed, is_relative
 from .matrix import Multiplication
 from .memory import access_of
 from .memory_steps import local_moves, memory_step, transposing_access

@@ -11,12 +11,12 @@ from types import MappingProxyType
 
 import numpy as np
 
+from ...asm.high_registers import MODE_HIGH
 from ..device.undefined import RegisterShadow, unpacked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from ...asm.decoded import RegisterOperand
     from ...base.arrays import Array
@@ -29,12 +29,10 @@ __all__ = [
     "FP16_OVERFLOW",
     "GPR_INDEX",
     "Group",
-    "MODE_HIGH",
     "ROWS",
     "Registers",
     "VGPR_HIGH",
     "VSKIP",
-    "high_bits_of",
     "mode_register",
     "packed",
     "register_name",
@@ -62,8 +60,6 @@ CLAMPS_NAN = 1 << 40
 """Above the 32 bits of MODE: whether CLAMP makes 0 of NaN without DX10_CLAMP."""
 VGPR_HIGH = 32
 """Above the 32 bits of MODE: those of S_SET_VGPR_MSB (gfx1250), in its order."""
-MODE_HIGH = 12
-"""The first of the eight bits of gfx1250's MODE that hold them, in another order (see `mode_register`)."""
 FP16_OVERFLOW = 1 << 23
 """FP16_OVFL of MODE: conversions to 8-bit floats that overflow give the largest number."""
 
@@ -106,16 +102,6 @@ def mode_register(bits: int, high: bool) -> int:
     """
     raised = bits >> VGPR_HIGH & 0xFF
     return bits & 0xFFFFFFFF | (raised << 2 & 0xFF | raised >> 6) << MODE_HIGH if high else bits & 0xFFFFFFFF
-
-
-def high_bits_of(register: Any) -> Any:
-    """The bits of S_SET_VGPR_MSB that a value of gfx1250's MODE register means; of a number or an array of them.
-
-    >>> hex(high_bits_of(0x20F0)), hex(high_bits_of(0x50F0))
-    ('0x80', '0x41')
-    """
-    raised = register >> MODE_HIGH & 0xFF
-    return raised >> 2 | raised << 6 & 0xFF
 
 
 @lru_cache(maxsize=64)

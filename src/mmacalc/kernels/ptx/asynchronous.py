@@ -122,6 +122,8 @@ class _Flight:
 class Asynchronous:
     """The mbarriers and bulk copies of the resident CTAs."""
 
+    machine: Machine
+    relaxed: Relaxed
     meetings: int
     next: int
 

@@ -27,8 +27,8 @@ class Relaxed:
     """What threads have released by their last fence, and seen since by relaxed waits: clocks by team and thread."""
 
     def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.used = any(
+        self.machine: Machine = machine
+        self.used: bool = any(
             step.statement.root in ("mbarrier", "barrier") and "relaxed" in step.statement.modifiers
             for step in machine.program.steps
         )
