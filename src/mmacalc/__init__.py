@@ -41,6 +41,7 @@ TEXTS = {
     "hazards.lint.WaitsReport": "waits:report_text",
     "hazards.recognizer.WaitStates": "waits:text",
     "kernels.device.debugging.Debugged": "run_kernel:debug_text",
+    "kernels.following.FollowedProduct": "run_kernel:follow_text",
     "kernels.device.profile.Profile": "profile:text",
     "memory_access.answer.Memory": "memory:memory_text",
     "memory_access.answer.MemoryAndRepair": "memory:text",

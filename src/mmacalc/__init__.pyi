@@ -59,6 +59,7 @@ from .hazards.recognizer import wait_states as wait_states
 from .kernels import launch as launch
 from .kernels.debugging import debug as debug
 from .kernels.device.memory import address_of as address_of
+from .kernels.following import follow_product as follow_product
 from .kernels.loading import load as load
 from .kernels.profiling import profile as profile
 from .kernels.ptx.tensor_map import tensor_map as tensor_map

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import prod
 
 import numpy as np
@@ -16,7 +18,7 @@ from .execution import selected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from numpy.typing import NDArray
@@ -25,13 +27,33 @@ if TYPE_CHECKING:
     from .execution import Execution
 
     Array = NDArray[Any]
+    StandIn = Callable[[Execution, Mapping[str, Array]], Array]
 
-__all__ = ["by_model", "compute", "integers", "numbers"]
+__all__ = ["by_model", "compute", "computed_by", "integers", "is_stood_in", "numbers"]
 
 TILE = 1 << 17
 """Products alive at a time: a megabyte of float64, which stays in the second-level cache."""
 BATCH = 1 << 21
 """Elements of A and B that a kernel reads at a time: 6 bytes each."""
+
+_STAND_IN: ContextVar[StandIn | None] = ContextVar("stand_in", default=None)
+
+
+@contextmanager
+def computed_by(stand_in: StandIn) -> Iterator[None]:
+    """Within it `compute` asks something else for D: called with the execution and the codes of each operand (entry,
+    row, column), signs changed and modifiers applied, it gives D's codes (entry, row, column). Entries are blocks of
+    batches. So a launch can be asked which elements its products multiply (`mmacalc.follow_product`)."""
+    before = _STAND_IN.set(stand_in)
+    try:
+        yield
+    finally:
+        _STAND_IN.reset(before)
+
+
+def is_stood_in() -> bool:
+    """Whether something else computes D."""
+    return _STAND_IN.get() is not None
 
 
 def compute(execution: Execution, codes: Mapping[str, Array], rearrange: bool) -> Array:
@@ -56,6 +78,8 @@ def compute(execution: Execution, codes: Mapping[str, Array], rearrange: bool) -
         if array.shape != batch + shape:
             array = np.broadcast_to(array, batch + shape)
         flat[name] = array.reshape(-1, *shape[-2:])
+    if (stand_in := _STAND_IN.get()) is not None:
+        return stand_in(execution, flat).reshape(batch + execution.shapes["D"])
     entries = prod(batch) * execution.inst.blocks
     kernel = fast.kernel(execution)
     compiled = kernel is not None and core.function(kernel.name) is not None

@@ -5,6 +5,7 @@
     mmacalc run-kernel kernel.hsaco          the kernels of a code object, with their arguments
     mmacalc run-kernel kernel.ptx gemm --grid 2 --block-dim 128 --args a.npy b.npy out:d.npy:f4:64x64 64 64 64
     mmacalc run-kernel kernel.hsaco gemm --grid 4 4 --block-dim 256 --args ... --stop-at gemm.py:74#3 --watch v41
+    mmacalc run-kernel kernel.hsaco gemm --grid 4 4 --block-dim 256 --args ... --product "d = a @ b.T"
     mmacalc run-kernel kernel.ptx --covered  the statements of PTX that cannot be run, with their lines
 
 Arguments in the kernel's order: FILE.npy is an array that the kernel reads, its rows one after the other however the
@@ -21,6 +22,10 @@ as text from standard input (-).
 --stop-at stops it before an instruction, a line of the source, or behind its first finding, and shows a wave: what its
 registers hold, of a product which elements of its matrices. --watch says who writes a register (v41, v41[3] of lane 3,
 %r5), LDS or shared memory (lds:4160, shared:4160), an element of an argument (d[17], "argument 3[17]"), and when.
+--product says which arguments are D, A and B of a matrix product, by name or number ("3 = 1 @ 2.T": .T is of a matrix
+whose array holds it the other way round; b:bf16 of one whose type does not say its format). It follows the elements of
+A and B into each matrix instruction and the sums into D, and names the instruction that makes the result wrong, where
+no rule is broken: a load of a wrong address, a wrong register, a k that is missing or comes twice, a misplaced store.
 --trace prints each instruction of one wave with what its registers hold in each lane.
 The status is 1 if something is wrong with the kernel: an uninitialised value, a race in LDS, a missing wait ...;
 2 if it was stopped, by an access out of bounds or an instruction that is not covered. Arrays are then as before.
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
     from ..command import Options
     from ..kernels.amd.report import KernelReport, TraceStep
     from ..kernels.device.debugging import Debugged
+    from ..kernels.following import FollowedProduct
     from ..kernels.ptx.kernel import PtxKernel
     from ..kernels.ptx.report import PtxReport
 
@@ -272,7 +278,7 @@ def _given(file: str) -> str:
     return text
 
 
-LAUNCHES = (*[one.name for one in LAUNCH], "trace", "trace_wave", "stop_at", "watch", "lanes")
+LAUNCHES = (*[one.name for one in LAUNCH], "trace", "trace_wave", "stop_at", "watch", "lanes", "product")
 """The options that a list of kernels has no use for."""
 
 
@@ -298,6 +304,8 @@ def run(options: Options) -> Reply:
     if options.kernel is None:
         return show(options.json, "kernels", KernelList(options.file, tuple(kernels.values())), list_text)
     kernel = kernels[options.kernel]
+    if options.product is not None:
+        return _followed(options, kernel)
     if options.stop_at is not None or options.watch:
         return _debugged(options, kernel)
     arguments = kernel_arguments(options.args)
@@ -325,6 +333,8 @@ def _run_ptx(options: Options, kernels: Mapping[str, Any]) -> Reply:
         return show(options.json, "ptx-coverage", coverage, coverage_text, status=1 if found else 0)
     if options.kernel is None:
         return show(options.json, "ptx-kernels", PtxKernelList(options.file, tuple(kernels.values())), ptx_list_text)
+    if options.product is not None:
+        return _followed(options, kernels[options.kernel])
     if options.stop_at is not None or options.watch:
         return _debugged(options, kernels[options.kernel])
     arguments = kernel_arguments(options.args)
@@ -336,6 +346,28 @@ def _run_ptx(options: Options, kernels: Mapping[str, Any]) -> Reply:
     write_outputs(arguments)
     run = PtxKernelRun(report, tuple(arguments.outputs))
     return show(options.json, "run-ptx-kernel", run, ptx_text, status=1 if report.findings else 0)
+
+
+def follow_text(found: FollowedProduct) -> str:
+    """The report of the launch, and what is wrong with the product."""
+    return f"{found.report}\n{found.words()}\n"
+
+
+def _followed(options: Options, kernel: Any) -> Reply:
+    """A launch whose product is followed."""
+    from ..kernels.following import follow_product
+
+    refused = ("trace", "trace_wave", "covered", "stop_at", "watch", "lanes")
+    refuse_given(COMMAND, options, refused, "cannot be combined with --product")
+    arguments = kernel_arguments(options.args)
+    given = {"shared": options.shared, "limit": options.limit, "arguments": arguments.buffer}
+    given |= {name: value for name, value in (("schedule", options.schedule), ("cluster", options.cluster)) if value}
+    found = follow_product(
+        kernel, tuple(options.grid), tuple(options.block), *arguments.values, product=options.product, **given
+    )
+    write_outputs(arguments)
+    wrong = bool(found.findings or found.report.findings)
+    return show(options.json, "follow-product", found, follow_text, status=int(wrong))
 
 
 def debug_text(found: Debugged, lanes: Sequence[int] = (0, 1, 2, 3)) -> str:
@@ -379,6 +411,7 @@ COMMAND = Command(
         ),
         option("--stop-at", placeholder="PLACE", help="0x1c98, gemm.py:74, finding ..., see above"),
         option("--watch", placeholder="WHAT", many=True, default=[], help="v41, lds:4160, d[17] ..., see above"),
+        option("--product", placeholder='"D = A @ B"', help="follow a product of its arguments, see above"),
         number_option(
             "--lanes", nargs="+", default=[0, 1, 2, 3], placeholder="N", help="lanes to show (default: 0 1 2 3)"
         ),
@@ -386,7 +419,7 @@ COMMAND = Command(
     run,
     {
         "kernels": list_text, "run-kernel": text, "ptx-kernels": ptx_list_text, "run-ptx-kernel": ptx_text,
-        "debug-kernel": debug_text,
+        "debug-kernel": debug_text, "follow-product": follow_text,
         "ptx-coverage": coverage_text,
     },
     older=("launch",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...asm.decoded import ConstantOperand
+from ...emulator.computing import is_stood_in
 from .modifiers import modifiers_of
 from .products import WaveProduct
 from .state import Group
@@ -94,7 +95,7 @@ class Multiplication:
 
     def compute(self, group: Group) -> None:
         """Compute D of a group of waves."""
-        if self.product is None:
+        if self.product is None or is_stood_in():
             self._defined(group)
         elif (left := self.product.carry_out(group)) is not None:
             self.finish(group, left)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from ...base.arrays import Array
@@ -30,6 +31,16 @@ class Observer:
 
     def after(self, step: Any, who: Any) -> None:
         """An instruction was executed."""
+
+    def multiplying(self, step: Any, who: Any, places: Mapping[str, Array]) -> None:
+        """A product that was issued before is about to be carried out (wgmma, tcgen05). places: by operand in shared
+        memory where its elements lie, (entry, row, column) of A, (entry, column, row) of B."""
+
+    def copied(self, step: Any, places: Array, size: int) -> None:
+        """An asynchronous copy from memory has written `size` bytes at each of some places of shared memory."""
+
+    def stored(self, step: Any, who: Any, offsets: Array, size: int) -> None:
+        """An asynchronous copy has written `size` bytes at each of some offsets of the bytes of global memory."""
 
     def shared(self, step: Any, who: Any, places: Array, size: int, kind: str) -> None:
         """Shared memory is about to be accessed: `size` bytes at each of some places. kind: "read", "write", or what

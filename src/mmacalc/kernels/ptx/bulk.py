@@ -139,6 +139,8 @@ def _copy_bytes(  # noqa: PLR0913
         copies.stored(machine, store, data)
         span = memory.data[offset : offset + size]
         span[:] = _reduced(span, data, kind, type_) if kind else data
+        for observer in machine.launch.observers:
+            observer.stored(step, one, np.array([offset]), size)
 
     flight = Store(lambda: machine.shared[places], put, store)
     machine.asynchronous.fly(step, int(one.number[0]), granules, True, flight, [])
@@ -176,6 +178,8 @@ def write_later(  # noqa: PLR0913
         found = machine.asynchronous.barriers.get(barrier)
         machine.shared[places] = take()
         machine.written[places] = True
+        for observer in machine.launch.observers:
+            observer.copied(step, places, 1)
         agent = found.agent if found is not None else int(machine.member_of[thread])
         phase = found.phase + 1 if found is not None else 0
         clock = np.full(len(granules), phase, np.int32)
@@ -344,6 +348,8 @@ def _store_tile(
         index = offsets[inside][:, None] + element
         new = data.reshape(-1, len(element))[inside]
         memory.data[index] = _reduced(memory.data[index], new, kind, tensor.element) if kind else new
+        for observer in machine.launch.observers:
+            observer.stored(step, one, offsets[inside], tensor.element_bytes)
 
     flight = Store(lambda: machine.shared[flat], put, store)
     machine.asynchronous.fly(step, int(one.number[0]), granules, True, flight, [])

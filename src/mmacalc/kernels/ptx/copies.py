@@ -89,6 +89,8 @@ class Copies:
         index = places[:, None] + np.arange(size)
         machine.shared[index] = data
         machine.written[index] = True
+        for observer in machine.launch.observers:
+            observer.copied(copy.step, places, size)
         threads = copy.threads[which]
         flat, width = granules.reshape(-1), granules.shape[1]
         machine.shadow.write(

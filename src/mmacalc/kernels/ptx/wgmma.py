@@ -256,6 +256,8 @@ class _Multiply:
         mine: Array,
     ) -> None:
         """Compute D of some warpgroups of those that issued it (mine)."""
+        for observer in machine.launch.observers:
+            observer.multiplying(self.step, some, {name: where[mine] for name, where in places.items()})
         files = {"C": register_file(machine, some, self.c, False, WARPGROUP)}
         files["C"] = np.where(keep[mine][:, None, None], files["C"], np.uint32(0))
         codes = {

@@ -1,0 +1,146 @@
+"""The launches that follow a product."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+
+from ...asm.code_objects import Kernel
+from ...base.errors import Error
+from ...emulator.computing import computed_by
+from ..device.observer import Observer
+from ..launching import launch_observed
+from ..ptx.tensor_map import TensorMapArgument
+from . import FollowedProduct
+from .asked import product_of
+from .machines import AmdMachines, PtxMachines
+from .origins import Origins
+from .recorder import Narrower, Recorder
+from .stores import Stores
+from .suspects import Suspects
+from .tags import Tags, narrowest
+from .verdict import found_in, judged, other_way_round
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ...base.arrays import Array
+    from ..device.launch import Size
+    from ..ptx.kernel import PtxKernel
+    from .asked import Product
+    from .machines import Machines
+
+__all__ = ["follow"]
+
+
+class _Kept(Observer):
+    """Remembers what the arrays of a launch held before it."""
+
+    def __init__(self) -> None:
+        self.contents: list[tuple[Array, Array]] = []
+
+    def started(self, machine: Any) -> None:
+        if not self.contents:
+            memory = getattr(machine, "memory", None) or machine.launch.memory
+            arrays = {id(one.array): one.array for one in memory.regions if one.array is not None}
+            self.contents = [(array, array.copy()) for array in arrays.values() if array.flags.writeable]
+
+    def put_back(self) -> None:
+        for array, content in self.contents:
+            array[...] = content
+
+
+def _writeable(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments, with copies of arrays that cannot be written."""
+    copies: dict[int, Array] = {}
+
+    def written(array: Any) -> Any:
+        if not isinstance(array, np.ndarray) or array.flags.writeable:
+            return array
+        return copies.setdefault(id(array), array.copy())
+
+    return tuple([one._replace(array=written(one.array)) if isinstance(one, TensorMapArgument) else written(one)
+                  for one in args])  # fmt: skip
+
+
+@contextmanager
+def _restored(product: Product) -> Iterator[None]:
+    """The matrices as they were, afterwards."""
+    arrays = [one.array for one in (product.a, product.b, product.d)]
+    before = [array.copy() for array in arrays]
+    try:
+        yield
+    finally:
+        for array, content in zip(arrays, before):
+            array[...] = content
+
+
+def follow(
+    kernel: Kernel | PtxKernel, grid: Size, block: Size, args: tuple[Any, ...], text: str, options: dict[str, Any],
+    progress: bool | None,
+) -> FollowedProduct:  # fmt: skip
+    """As `follow_product`."""
+    machines: Machines
+    if isinstance(kernel, Kernel):
+        names = [one.name or f"argument {number + 1}" for number, one in enumerate(kernel.given_arguments)]
+        machines = AmdMachines(kernel)
+    else:
+        names, machines = list(kernel.parameters), PtxMachines()
+    if options.get("arguments") is not None:
+        raise Error("follow_product takes the arguments one by one, not as one buffer: it has to know the matrices")
+    marked = _writeable(args)
+    product = product_of(text, names, marked)
+    tags = Tags(product)
+    base = narrowest(product.d.format)
+    with _restored(product):
+        while True:
+            origins, stores = Origins(machines, product), Stores(product)
+            recorder = Recorder(tags, machines, origins, base)
+            try:
+                launches = _launches(kernel, grid, block, marked, options, progress, (recorder, stores, origins))
+                break
+            except Narrower:
+                base = recorder.base
+    if not recorder.products:
+        raise Error("the kernel executes no matrix instruction: there is no product to follow")
+    verdict = judged(recorder.products, product, machines, stores.known)
+    if 2 * verdict.foreign > sum(len(chain.tiles) for chain in verdict.chains):
+        raise Error(
+            f"product '{text}': most matrix instructions multiply values that are no elements of A and B: the kernel "
+            "computes with them before (scales, differences, parts), or the product is another. It cannot be followed"
+        )
+    stored, note = stores.judged(verdict, recorder, machines)
+    turned = other_way_round(verdict, recorder.products, product, machines, stores.known)
+    wrong = verdict.wrong if turned is None else [turned]
+    findings = [*found_in(wrong, machines, Suspects(origins, verdict.numbers, verdict.chains, wrong)), *stored]
+    report, _ = launch_observed(kernel, grid, block, args, options, (), progress)
+    return FollowedProduct(text.strip(), tuple(findings), verdict.tiles, launches, note, report)
+
+
+def _launches(
+    kernel: Any, grid: Any, block: Any, args: Any, options: dict[str, Any], progress: Any,
+    observers: tuple[Recorder, Stores, Origins],
+) -> int:  # fmt: skip
+    """Make the launches that tell the elements apart; gives how many."""
+    recorder, stores, origins = observers
+    digit, count, kept = 0, recorder.tags.digits, _Kept()
+    while digit < count:
+        recorder.begin(digit)
+        recorder.tags.fill(digit)
+        recorder.tags.product.d.array[...] = np.zeros((), recorder.tags.product.d.array.dtype)
+        seen: tuple[Observer, ...] = (origins, stores, recorder) if digit == 0 else (recorder, stores)
+        try:
+            with computed_by(recorder):
+                launch_observed(kernel, grid, block, args, options, (*seen, kept), progress)
+            stores.read(digit, recorder.base)
+        finally:
+            kept.put_back()
+        if digit:
+            recorder.end()
+        else:
+            count = max(count, recorder.sum_digits)
+        digit += 1
+    return count

@@ -1,0 +1,140 @@
+"""Which instruction is to blame for what is wrong with the operands of products."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+
+import numpy as np
+
+from .tags import NONE
+from .tiles import A
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.arrays import Array
+    from .origins import Origins
+    from .tiles import Chain, Numbers, Tile
+    from .verdict import Wrong
+
+    Held = tuple[int, int, str, int, int]
+
+MOST = 0.75
+"""How much of what an instruction brings is wrong if it is to blame: not everything that is wrong is looked at."""
+
+__all__ = ["Suspects"]
+
+
+def _held(tile: Tile, name: str, where: Array) -> set[Held]:
+    """The registers (words of shared memory) of an operand that hold some of its elements: the product's number, the
+    wave, the operand, the register, and the number of what it came by."""
+    recorded = tile.recorded
+    held = recorded.held[name][tile.wave]
+    if recorded.in_shared(name):
+        numbers = np.flatnonzero(where)
+    else:
+        table = recorded.execution.places(name).register
+        blocks = table.reshape(-1, *table.shape[-3:])
+        block = blocks[tile.block if len(blocks) > 1 else 0, ..., 0]
+        numbers = np.unique((block if name == "A" else block.T)[where])
+    return {(recorded.order, tile.wave, name, int(one), int(held[one])) for one in numbers if one < len(held)}
+
+
+class Suspects:
+    """Instructions through which nothing but what is wrong came to the products, or by which nothing came there."""
+
+    def __init__(self, origins: Origins, numbers: Numbers, chains: Sequence[Chain], wrong: Sequence[Wrong]) -> None:
+        self.origins, self._numbers = origins, numbers
+        self._tiles = [tile for chain in chains for tile in chain.tiles]
+        self._wrong = wrong
+        everything: set[Held] = set()
+        for tile in self._tiles if wrong else ():
+            for name in tile.recorded.held:
+                everything |= _held(tile, name, tile.side(name).numbers != NONE)
+        mistaken: set[Held] = set()
+        for one in wrong:
+            mistaken |= self._mistaken(one)
+        self._total, self._bad = self._by_place(everything), self._by_place(mistaken)
+
+    def _by_place(self, held: set[Held]) -> Counter[int]:
+        found: Counter[int] = Counter()
+        for number, count in Counter([one[-1] for one in held]).items():
+            for place in {place for way in self.origins.ways[number] for place in way}:
+                found[place] += count
+        return found
+
+    def _where(self, one: Wrong) -> Array:
+        """Which elements of the operand are wrong."""
+        where = np.zeros(one.tile.side(one.operand).numbers.shape, np.bool_)
+        where[tuple(np.array(one.places, np.int64).reshape(-1, 2).T)] = True
+        return where
+
+    def _mistaken(self, one: Wrong) -> set[Held]:
+        """The registers of the operand that hold what is wrong."""
+        if one.operand not in one.tile.recorded.held:
+            return set()
+        return _held(one.tile, one.operand, self._where(one))
+
+    def guilty(self, one: Wrong) -> int | None:
+        """The place of the instruction that is wrong, None if it is the product itself or is not known.
+
+        Where both a load and a store to shared memory brought nothing right, it is the load if the element that fits
+        was loaded by nobody. Where what is wrong is only old, it is what loads the elements that fit, if nothing that
+        it loads comes to a product where it fits, or rather what stores them to shared memory.
+        """
+        ways = [way for held in sorted(self._mistaken(one)) for way in self.origins.ways[held[-1]]]
+        passed = [place for way in ways for place in way if self._bad[place]]
+        found = [place for place in passed if self._bad[place] == self._total[place]]
+        found = found or [place for place in passed if self._bad[place] >= MOST * self._total[place]]
+        if not found:
+            return self._lost(one)
+        loads = [place for place in found if place in self.origins.loads]
+        others = [place for place in found if place not in self.origins.loads]
+        missing = one.wanted is not None and self._loader(*one.wanted) < 0
+        return loads[-1] if loads and (missing or not others) else others[-1]
+
+    def _loader(self, matrix: int, outer: int, k: int) -> int:
+        """The place of what loads an element, -1 if nothing does or it is not known."""
+        index = self._numbers.index(matrix, np.array([outer]), np.array([k]))
+        return int(self.origins.loaded["AB"[matrix - A]][index[0]])
+
+    def _lost(self, one: Wrong) -> int | None:
+        place = -1 if one.wanted is None else self._loader(*one.wanted)
+        if place < 0 or self._arrived[place]:
+            return None
+        stores = {way[at - 1] for way in self.origins.every_way for at in range(1, len(way)) if way[at] == place}
+        return stores.pop() if len(stores) == 1 else place
+
+    @cached_property
+    def _arrived(self) -> Counter[int]:
+        """By the place of a load how many of its elements come to products where they fit."""
+        off: dict[tuple[int, str], Array] = {}
+        for one in self._wrong:
+            if one.operand:
+                key = id(one.tile), one.operand
+                off[key] = off.get(key, False) | self._where(one)
+        found: Counter[int] = Counter()
+        for tile in self._tiles:
+            for name in "AB":
+                side = tile.side(name)
+                right = side.numbers[(side.numbers > 0) & ~off.get((id(tile), name), np.bool_(False))]
+                matrix, outer, k = self._numbers.split(right)
+                for which in np.unique(matrix).tolist():
+                    own = matrix == which
+                    index = self._numbers.index(which, outer[own], k[own])
+                    found.update(self.origins.loaded["AB"[which - A]][index].tolist())
+        return found
+
+    def came_by(self, one: Wrong) -> tuple[str, ...]:
+        """The way of the first wrong register in words, the last instruction first: the longest of several."""
+        held = sorted(self._mistaken(one))
+        ways = self.origins.ways[held[0][-1]] if held else frozenset()
+        machines, steps = self.origins.machines, self.origins.steps
+        way = max(sorted(ways), key=len, default=())
+        return tuple([f"{machines.place_text(place)}: {machines.text(steps[place])}" for place in way])
+
+    def is_lost(self, place: int) -> bool:
+        """Whether what an instruction brings comes to no product, rather than wrongly to one."""
+        return self._bad[place] < MOST * self._total[place] or not self._bad[place]
