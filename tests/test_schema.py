@@ -99,6 +99,8 @@ SAMPLES = {
                      "--watch v1",
                      "run-kernel {ptx} vector_add --block 256 --args {x} {x} out:{y}:f4:256 256 "
                      "--watch vector_add_param_2[3]"],
+    "follow-product": [f"run-kernel {{gemm}} --grid {grid} --block 128 --args {{a}} {{b}} out:{{y}}:f4:64x128 64 128 96 "
+                       "--product '3 = 1 @ 2.T'" for grid in (1, 2)],
     "ptx-kernels": ["run-kernel {ptx}"],
     "ptx-coverage": ["run-kernel {ptx} --covered"],
     "run-ptx-kernel": ["run-kernel {ptx} vector_add --block 256 --args {x} {x} out:{y}:f4:256 256 --schedule 3",
@@ -152,6 +154,9 @@ def files(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros(256, np.float32))
     (tmp_path / "vector_add.ptx").write_text(recorded("vector_add.ptx"))
     (tmp_path / "race.ptx").write_text(RACE)
+    (tmp_path / "mma_gemm.ptx").write_text(recorded("mma_gemm.ptx"))
+    for name, rows in (("a", 64), ("b", 128)):
+        np.save(tmp_path / f"{name}.npy", np.ones((rows, 96), np.float16))
     (tmp_path / "matmul.ttgir").write_text(recorded_text("triton/matmul_gfx942.ttgir.gz"))
     kernel = Path(__file__).parent / "data/kernels/exchange_gfx942.hsaco"
     with zipfile.ZipFile(Path(__file__).parent / "data/triton/attend.zip") as recorded_kernels:
@@ -160,6 +165,9 @@ def files(tmp_path):
         "attend": str(tmp_path / "attend" / "gfx942"),
         "kernel": str(kernel),
         "ptx": str(tmp_path / "vector_add.ptx"),
+        "gemm": str(tmp_path / "mma_gemm.ptx"),
+        "a": str(tmp_path / "a.npy"),
+        "b": str(tmp_path / "b.npy"),
         "ttgir": str(tmp_path / "matmul.ttgir"),
         "race": str(tmp_path / "race.ptx"),
         "x": str(tmp_path / "x.npy"),

@@ -350,7 +350,10 @@ def _run_ptx(options: Options, kernels: Mapping[str, Any]) -> Reply:
 
 def follow_text(found: FollowedProduct) -> str:
     """The report of the launch, and what is wrong with the product."""
-    return f"{found.report}\n{found.words()}\n"
+    report = str(found.report)
+    if found.findings:
+        report = report.replace("nothing wrong was found", "no rule is broken")
+    return f"{report}\n{found.words()}\n"
 
 
 def _followed(options: Options, kernel: Any) -> Reply:

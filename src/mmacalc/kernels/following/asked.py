@@ -70,7 +70,7 @@ def product_of(text: str, names: Sequence[str], args: Sequence[Any]) -> Product:
         text: as "d = a @ b.T". names: of the kernel's arguments. args: what they are in the launch.
 
     Raises:
-        Error: it cannot be read, names what is no array, or the shapes do not fit.
+        Error: it cannot be read, names something else than an array, or the shapes do not fit.
 
     >>> a, d = np.zeros((2, 64, 32), np.float16), np.zeros((2, 64, 48), np.float32)
     >>> product_of("d = a @ b.T", ["a", "b", "d"], [a, np.zeros((2, 48, 32), np.float16), d])[3:]

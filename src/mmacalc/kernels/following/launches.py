@@ -109,7 +109,7 @@ def follow(
     verdict = judged(recorder.products, product, machines, stores.known)
     if 2 * verdict.foreign > sum(len(chain.tiles) for chain in verdict.chains):
         raise Error(
-            f"product '{text}': most matrix instructions multiply values that are no elements of A and B: the kernel "
+            f"product '{text}': most matrix instructions multiply values that are not elements of A and B: the kernel "
             "computes with them before (scales, differences, parts), or the product is another. It cannot be followed"
         )
     stored, note = stores.judged(verdict, recorder, machines)

@@ -53,6 +53,12 @@ class Machines:
         """A place in words."""
         raise NotImplementedError
 
+    def described(self, step: Any) -> str:
+        """An instruction with its place, and its line of the source where that is known."""
+        location = self.location(step)
+        where = f" ({location})" if location else ""
+        return f"{self.place_text(self.place(step))}{where}: {self.text(step)}"
+
     def text(self, step: Any) -> str:
         """The instruction in words."""
         raise NotImplementedError

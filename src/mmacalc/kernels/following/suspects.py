@@ -81,7 +81,7 @@ class Suspects:
         """The place of the instruction that is wrong, None if it is the product itself or is not known.
 
         Where both a load and a store to shared memory brought nothing right, it is the load if the element that fits
-        was loaded by nobody. Where what is wrong is only old, it is what loads the elements that fit, if nothing that
+        was never loaded. Where what is wrong is only old, it is what loads the elements that fit, if nothing that
         it loads comes to a product where it fits, or rather what stores them to shared memory.
         """
         ways = [way for held in sorted(self._mistaken(one)) for way in self.origins.ways[held[-1]]]
@@ -133,7 +133,7 @@ class Suspects:
         ways = self.origins.ways[held[0][-1]] if held else frozenset()
         machines, steps = self.origins.machines, self.origins.steps
         way = max(sorted(ways), key=len, default=())
-        return tuple([f"{machines.place_text(place)}: {machines.text(steps[place])}" for place in way])
+        return tuple([machines.described(steps[place]) for place in way])
 
     def is_lost(self, place: int) -> bool:
         """Whether what an instruction brings comes to no product, rather than wrongly to one."""

@@ -103,8 +103,8 @@ def _write(matrix: Matrix, values: Array) -> None:
 
 
 def narrowest(form: Format) -> int:
-    """From where on a format holds so many whole numbers, each of which says one digit of a sum's number: 2^mantissa,
-    2^23 at most.
+    """The first of the whole numbers that carry a digit of a sum's number in a format, and how many there are of them:
+    2^mantissa, 2^23 at most.
 
     >>> narrowest(FORMATS["f16"]), narrowest(FORMATS["f32"]), narrowest(FORMATS["i32"])
     (1024, 8388608, 8388608)

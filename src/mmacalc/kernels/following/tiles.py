@@ -104,7 +104,7 @@ class Numbers:
         element = self.element(number)
         if element is not None:
             return self.name(element)
-        return "zero" if number == NONE else "a value that is no element of A or B"
+        return "zero" if number == NONE else "a value that is not an element of A or B"
 
 
 class Side:
@@ -163,7 +163,7 @@ class Tile:
 
     left, right: the operands. parent: the tile whose sums it adds to, None if it begins with zeros or other values.
     strays: places (row, column) of C that are not from the same place of that tile. begins: whether C holds values that
-    are no sums.
+    are not sums.
     """
 
     __slots__ = ("begins", "chain", "entry", "left", "parent", "recorded", "right", "strays")

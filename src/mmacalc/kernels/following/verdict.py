@@ -82,7 +82,7 @@ class Wrong(TupleRecord):
 
 class Verdict(TupleRecord):
     """What was found. wrong: by tile. chains. tiles: how many products of a wave there are. foreign: of how many a
-    whole operand holds values that are no elements."""
+    whole operand holds values that are not elements."""
 
     wrong: list[Wrong]
     chains: list[Chain]
@@ -377,7 +377,6 @@ def _finding(some: Sequence[Wrong], guilty: int | None, machines: Machines, susp
     origin = suspects.came_by(first) if first.operand else ()
     computed = suspects.origins.computed.get(guilty, ()) if guilty is not None else ()
     if computed:
-        lines = [f"{machines.place_text(machines.place(one))}: {machines.text(one)}" for one in computed]
-        message += f". Its address is by {' and by '.join(lines)}"
+        message += f". Its address is by {' and by '.join(map(machines.described, computed))}"
     return ProductFinding("product", machines.place_text(machines.place(step)), machines.text(step), message, origin,
                           (*wave.workgroup,), wave.number, len(some), machines.location(step))  # fmt: skip
