@@ -75,7 +75,7 @@ class Tags:
             _write(matrix, np.concatenate(([0.0], self._values))[part])
 
     def digit_of(self, codes: Array, form: Format) -> Array:
-        """The digits that the codes of an operand carry, whatever their sign: 0 of zero, `FOREIGN` of other values."""
+        """The digits that the codes of an operand carry, of either sign: 0 of zero, `FOREIGN` of other values."""
         if form.bits > 16:
             return self._looked_up(np.abs(np.asarray(decode(codes, form), np.float64)))
         key = form.name, False
