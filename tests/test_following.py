@@ -253,7 +253,9 @@ def test_matrices_that_reach_the_products_through_arithmetic_are_refused() -> No
 
     changed = re.sub(r"\tldmatrix\S+ \{.*", doubled, text)
     assert changed.count("add.f16x2") == 32
-    with pytest.raises(mmacalc.Error, match="most matrix instructions multiply values that are no elements of A and B"):
+    with pytest.raises(
+        mmacalc.Error, match="most matrix instructions multiply values that are not elements of A and B"
+    ):
         mma_gemm(changed)
 
 

@@ -5,7 +5,7 @@ import pytest
 import mmacalc.triton
 from mmacalc import Error
 
-pytestmark = pytest.mark.triton
+pytestmark = [pytest.mark.triton, pytest.mark.filterwarnings("ignore:TRITON_DEFAULT_FP_FUSION")]
 TARGETS = ("sm_80", "sm_90a", "gfx942", "gfx1250")
 
 
@@ -43,6 +43,19 @@ def product(a, b, c, depth, ldm, BM: tl.constexpr, BN: tl.constexpr, BK: tl.cons
     for step in range(0, depth, BK):
         left = tl.load(a + i[:, None] * ldm + (step + k)[None, :])
         found = tl.dot(left, tl.load(b + (step + k)[:, None] * ldm + j[None, :]), found)
+    tl.store(c + i[:, None] * ldm + j[None, :], found)
+
+
+@triton.jit
+def shifted(a, b, c, depth, ldm, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    i = tl.program_id(0) * BM + tl.arange(0, BM)
+    j = tl.program_id(1) * BN + tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    found = tl.zeros((BM, BN), tl.float32)
+    for step in range(0, depth, BK):
+        left = tl.load(a + i[:, None] * ldm + (step + k)[None, :])
+        right = tl.load(b + (step + k + 1)[:, None] * ldm + j[None, :], mask=(step + k + 1)[:, None] < depth, other=0.0)
+        found = tl.dot(left, right, found)
     tl.store(c + i[:, None] * ldm + j[None, :], found)
 
 
@@ -110,3 +123,30 @@ def test_a_product_through_tensor_descriptors_or_a_refusal_by_name(kernels, targ
     if target in ("sm_90a", "gfx1250"):
         with pytest.raises(Error, match="padding='nan'"):
             launched(torch.zeros(128, 64), torch.zeros(64, 128), torch.zeros(128, 128), padding="nan")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_product_is_followed_and_a_wrong_line_of_it_is_named(kernels, target):
+    import torch
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    sizes = {"BM": 32, "BN": 32, "BK": 32, "target": target, "product": "c = a @ b"}
+    a, b, c = torch.randn(64, 64).bfloat16(), torch.randn(64, 64).bfloat16(), torch.zeros(64, 64)
+    before = a.clone(), b.clone()
+    found = mmacalc.triton.launch(kernels.product, (2, 2), a, b, c, 64, 64, **sizes)
+    assert (found.findings, found.note, found.report.findings) == ((), "", ()), str(found)
+    assert torch.allclose(c, a.float() @ b.float(), rtol=1e-4, atol=1e-4)
+    assert torch.equal(a, before[0])
+    assert torch.equal(b, before[1])
+
+    found = mmacalc.triton.launch(kernels.shifted, (2, 2), a, b, c, 64, 64, **sizes)
+    line = next(at for at, text in enumerate(SOURCE.split("\n"), 1) if "step + k + 1" in text)
+    assert found.findings
+    assert {one.location.line for one in found.findings} == {line}, str(found)
+
+    made = [TensorDescriptor.from_tensor(tensor, [32, 32]) for tensor in (a, b, c)]
+    found = mmacalc.triton.launch(kernels.through_descriptors, (2, 2), *made, 64, **sizes)
+    assert (found.findings, found.note) == ((), ""), str(found)
+    made = mmacalc.triton.compiled(kernels.add, target, {"x": a, "y": b, "out": c, "n": 5, "block": 32})
+    with pytest.raises(Error, match="product= is for a function of Triton"):
+        mmacalc.triton.launch(made, 1, a, b, c, 5, product="c = a @ b")

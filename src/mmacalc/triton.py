@@ -15,6 +15,7 @@ import numpy as np
 from .base.checks import shown, whole
 from .base.errors import Error, abbreviated
 from .base.records import imported
+from .formats import named as named_format
 from .kernels.amd.tensor_copies import packed_descriptor
 from .kernels.device.launch import AddressedValue
 from .kernels.device.memory import owner_of
@@ -43,7 +44,7 @@ WIDE_WAVES = ("gfx9",)
 """AMD's targets with waves of 64 lanes; those of newer ones have 32."""
 
 
-def launch(kernel: Any, grid: Any, *args: Any, target: str = "", **named: Any) -> Any:
+def launch(kernel: Any, grid: Any, *args: Any, target: str = "", product: str | None = None, **named: Any) -> Any:
     """Run a Triton kernel on the emulator, as `kernel[grid](*args, **named)` does on a GPU.
 
     Args:
@@ -53,9 +54,12 @@ def launch(kernel: Any, grid: Any, *args: Any, target: str = "", **named: Any) -
             for pointers, TensorDescriptor for tensor descriptors, numbers. Of a CompiledKernel only arguments. Besides,
             Triton's num_warps, num_stages and the like, and limit= and schedule= of `mmacalc.launch`.
         target: what to compile a function for, such as "sm_80", "sm_90a" or "gfx942".
+        product: of a function that multiplies matrices, which of its arguments they are, as "c = a @ b": it is followed
+            by `mmacalc.follow_product`, which names the instruction and the line of Python that make it wrong.
 
     Returns:
-        The report, as of `mmacalc.launch`; arrays and tensors are changed in place.
+        The report, as of `mmacalc.launch`; arrays and tensors are changed in place. With product= what
+        `mmacalc.follow_product` returns.
 
     Raises:
         Error: the triton package is missing; an argument that is missing or of no type of Triton's; a target that
@@ -66,6 +70,12 @@ def launch(kernel: Any, grid: Any, *args: Any, target: str = "", **named: Any) -
         values = _bound(kernel, args, named)
         made = compiled(kernel, target, values, named)
         given = [value for name, value in values.items() if not _is_constant(kernel, name)]
+        if product is not None:
+            options["product"] = product, values
+    elif product is not None:
+        raise Error(
+            "product= is for a function of Triton, which has names; of a compiled kernel: mmacalc.follow_product"
+        )
     else:
         if named:
             raise Error(f"a compiled Triton kernel takes its arguments in order; got {abbreviated(named)} by name")
@@ -192,6 +202,18 @@ class _Tensors:
             self._storages[storage.data_ptr()] = torch.empty(0, dtype=torch.uint8).set_(storage).numpy()
         return self._storages[storage.data_ptr()][_bytes_before("a tensor", value) :]
 
+    def matrix(self, value: Any) -> Any:
+        """The elements of a tensor, or of a descriptor's base, as an array that shares their memory; anything else is
+        returned as it is."""
+        value = getattr(value, "base", value) if hasattr(value, "block_shape") else value
+        if not hasattr(value, "data_ptr") or not value.is_contiguous():
+            return value
+        kind = _element("a tensor", value)
+        name = next(name for name, short in TYPES.items() if short == kind)
+        dtype = named_format(name).dtype if name.startswith(("float", "bfloat")) else np.dtype(name)
+        content = self.pointer(value)[: value.numel() * dtype.itemsize]
+        return content.view(dtype).reshape(tuple(value.shape))
+
     def tensor(self, descriptor: Any) -> tuple[Array, str | None]:
         """The tensor of a descriptor as an array, and the PTX type of its elements where NumPy lacks it.
 
@@ -223,7 +245,7 @@ def _run(made: Any, grid: Any, values: list[Any], options: dict[str, Any]) -> An
         for name in ("global_scratch_size", "profile_scratch_size"):
             if size := getattr(made.metadata, name, 0):
                 given.append(np.zeros(size * prod(sizes), np.uint8))
-        return launch_kernel(kernel, sizes, kernel.block, *given, shared=made.metadata.shared, **options)
+        return _launched(kernel, sizes, kernel.block, given, {"shared": made.metadata.shared, **options})
     if "hsaco" not in made.asm:
         raise Error("the compiled kernel has neither PTX nor an object of AMD's")
     with tempfile.TemporaryDirectory() as folder:
@@ -235,7 +257,19 @@ def _run(made: Any, grid: Any, values: list[Any], options: dict[str, Any]) -> An
     given += [None] * (expected - len(given))  # scratch that the kernel does not use
     shared = max(0, made.metadata.shared - found.descriptor.group_segment_size)
     threads = made.metadata.num_warps * made.metadata.target.warp_size
-    return launch_kernel(found, sizes, threads, *given, shared=shared, **options)
+    return _launched(found, sizes, threads, given, {"shared": shared, **options})
+
+
+def _launched(kernel: Any, grid: Any, block: Any, given: list[Any], options: dict[str, Any]) -> Any:
+    """Launch a kernel, or follow its product."""
+    if "product" not in options:
+        return launch_kernel(kernel, grid, block, *given, **options)
+    from .kernels.following.launches import Launched, follow
+
+    product, values = options.pop("product")
+    tensors = _Tensors()
+    matrices = {name: tensors.matrix(value) for name, value in values.items()}
+    return follow(Launched(kernel, grid, block, tuple(given), options), product, matrices)
 
 
 def _with_descriptors(values: list[Any], metadata: Any, maps_run: bool) -> list[Any]:

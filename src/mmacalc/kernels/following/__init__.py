@@ -112,8 +112,8 @@ def follow_product(
     >>> print(follow_product(kernel, 1, 32, a, b, d, product="d = a @ b").findings[0].message)
     all products together are d = a @ b.T: B is taken the other way round
     """
-    from .launches import follow
+    from .launches import Launched, follow
 
     if not isinstance(kernel, (Kernel, PtxKernel)):
         raise Error(f"follow_product takes a compiled kernel, one of mmacalc.load; got {shown(kernel)}")
-    return follow(kernel, grid, block, args, product, options, progress)
+    return follow(Launched(kernel, grid, block, args, options, progress), product)

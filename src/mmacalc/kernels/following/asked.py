@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ...base.arrays import Array
     from ...formats import Format
+    from ..device.memory import GlobalMemory
 
 __all__ = ["Matrix", "Product", "product_of"]
 
@@ -49,6 +50,16 @@ class Matrix(TupleRecord):
         *batch, rows, columns = self.array.shape
         columns *= self.packed
         return int(np.prod(batch)), *((columns, rows) if self.turned else (rows, columns))
+
+    def start(self, memory: GlobalMemory) -> tuple[int, int]:
+        """Its address in a launch, and its place in the bytes of global memory; -1 where no argument has its bytes."""
+        first = self.array.__array_interface__["data"][0]
+        for region in memory.regions:
+            if region.array is not None:
+                offset = first - region.array.__array_interface__["data"][0]
+                if 0 <= offset < region.array.nbytes:
+                    return region.start + offset, region.place + offset
+        return -1, -1
 
 
 class Product(TupleRecord):

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...asm.code_objects import Kernel
 from ...base.errors import Error
+from ...base.records import TupleRecord
 from ...emulator.computing import computed_by
 from ..device.observer import Observer
 from ..launching import launch_observed
@@ -24,7 +25,7 @@ from .verdict import found_in, judged, other_way_round
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from ...base.arrays import Array
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from .asked import Product
     from .machines import Machines
 
-__all__ = ["follow"]
+__all__ = ["Launched", "follow"]
 
 
 class _Kept(Observer):
@@ -78,21 +79,35 @@ def _restored(product: Product) -> Iterator[None]:
             array[...] = content
 
 
-def follow(
-    kernel: Kernel | PtxKernel, grid: Size, block: Size, args: tuple[Any, ...], text: str, options: dict[str, Any],
-    progress: bool | None,
-) -> FollowedProduct:  # fmt: skip
-    """As `follow_product`."""
-    machines: Machines
-    if isinstance(kernel, Kernel):
-        names = [one.name or f"argument {number + 1}" for number, one in enumerate(kernel.given_arguments)]
-        machines = AmdMachines(kernel)
-    else:
-        names, machines = list(kernel.parameters), PtxMachines()
+class Launched(TupleRecord):
+    """A launch, as `mmacalc.launch` takes it."""
+
+    kernel: Kernel | PtxKernel
+    grid: Size
+    block: Size
+    args: tuple[Any, ...]
+    options: dict[str, Any]
+    progress: bool | None = None
+
+    def observed(self, *observers: Observer) -> Any:
+        """Make it, with observers; gives the report."""
+        return launch_observed(*self[:5], observers, self.progress)[0]
+
+
+def follow(launched: Launched, text: str, named: Mapping[str, Any] | None = None) -> FollowedProduct:
+    """As `follow_product`. named: the matrices by name, where these are not the arguments, but share their memory."""
+    kernel, args, options = launched.kernel, launched.args, launched.options
+    machines: Machines = AmdMachines(kernel) if isinstance(kernel, Kernel) else PtxMachines()
     if options.get("arguments") is not None:
         raise Error("follow_product takes the arguments one by one, not as one buffer: it has to know the matrices")
-    marked = _writeable(args)
-    product = product_of(text, names, marked)
+    marked = _writeable(args) if named is None else args
+    if named is not None:
+        product = product_of(text, list(named), list(named.values()))
+    elif isinstance(kernel, Kernel):
+        names = [one.name or f"argument {number + 1}" for number, one in enumerate(kernel.given_arguments)]
+        product = product_of(text, names, marked)
+    else:
+        product = product_of(text, list(kernel.parameters), marked)
     tags = Tags(product)
     base = narrowest(product.d.format)
     with _restored(product):
@@ -100,7 +115,7 @@ def follow(
             origins, stores = Origins(machines, product), Stores(product)
             recorder = Recorder(tags, machines, origins, base)
             try:
-                launches = _launches(kernel, grid, block, marked, options, progress, (recorder, stores, origins))
+                launches = _launches(launched._replace(args=marked), recorder, stores, origins)
                 break
             except Narrower:
                 base = recorder.base
@@ -116,16 +131,11 @@ def follow(
     turned = other_way_round(verdict, recorder.products, product, machines, stores.known)
     wrong = verdict.wrong if turned is None else [turned]
     findings = [*found_in(wrong, machines, Suspects(origins, verdict.numbers, verdict.chains, wrong)), *stored]
-    report, _ = launch_observed(kernel, grid, block, args, options, (), progress)
-    return FollowedProduct(text.strip(), tuple(findings), verdict.tiles, launches, note, report)
+    return FollowedProduct(text.strip(), tuple(findings), verdict.tiles, launches, note, launched.observed())
 
 
-def _launches(
-    kernel: Any, grid: Any, block: Any, args: Any, options: dict[str, Any], progress: Any,
-    observers: tuple[Recorder, Stores, Origins],
-) -> int:  # fmt: skip
+def _launches(launched: Launched, recorder: Recorder, stores: Stores, origins: Origins) -> int:
     """Make the launches that tell the elements apart; gives how many."""
-    recorder, stores, origins = observers
     digit, count, kept = 0, recorder.tags.digits, _Kept()
     while digit < count:
         recorder.begin(digit)
@@ -134,7 +144,7 @@ def _launches(
         seen: tuple[Observer, ...] = (origins, stores, recorder) if digit == 0 else (recorder, stores)
         try:
             with computed_by(recorder):
-                launch_observed(kernel, grid, block, args, options, (*seen, kept), progress)
+                launched.observed(*seen, kept)
             stores.read(digit, recorder.base)
         finally:
             kept.put_back()

@@ -112,8 +112,7 @@ class Origins(Observer):
         self._shared = np.zeros(-(-self.machines.shared_bytes(machine) // WORD) + 4, np.int32)
         memory = self.machines.memory(machine)
         for name, matrix in (("A", self.product.a), ("B", self.product.b)):
-            region = next((one for one in memory.regions if one.array is matrix.array), None)
-            self._starts[name] = -1 if region is None else region.start
+            self._starts[name] = matrix.start(memory)[0]
 
     def before(self, step: Any, who: Any) -> None:
         """An instruction is about to be executed: of an access, what computed its address."""

@@ -49,9 +49,7 @@ class Stores(Observer):
         """Some workgroups begin: where D lies."""
         memory = getattr(machine, "memory", None) or machine.launch.memory
         self._machine = machine
-        array = self.product.d.array
-        region = next((one for one in memory.regions if one.array is array), None)
-        self._start, self._place = (region.start, region.place) if region is not None else (-1, -1)
+        self._start, self._place = self.product.d.start(memory)
 
     def memory(self, step: Any, who: Any, addresses: Array, size: int, kind: str) -> None:
         """Note who writes D."""

@@ -84,16 +84,25 @@ class Suspects:
         was never loaded. Where what is wrong is only old, it is what loads the elements that fit, if nothing that
         it loads comes to a product where it fits, or rather what stores them to shared memory.
         """
+        found = self._suspected(one)
+        if not found:
+            return self._lost(one)
+        others = [place for place in found if place not in self.origins.loads]
+        blamed = [place for place in found if place in self._blamed]
+        return (blamed or others or found)[-1]
+
+    def _suspected(self, one: Wrong) -> list[int]:
+        """The instructions on the ways of what is wrong that brought nothing right, or little; the first ones last."""
         ways = [way for held in sorted(self._mistaken(one)) for way in self.origins.ways[held[-1]]]
         passed = [place for way in ways for place in way if self._bad[place]]
         found = [place for place in passed if self._bad[place] == self._total[place]]
-        found = found or [place for place in passed if self._bad[place] >= MOST * self._total[place]]
-        if not found:
-            return self._lost(one)
-        loads = [place for place in found if place in self.origins.loads]
-        others = [place for place in found if place not in self.origins.loads]
-        missing = one.wanted is not None and self._loader(*one.wanted) < 0
-        return loads[-1] if loads and (missing or not others) else others[-1]
+        return found or [place for place in passed if self._bad[place] >= MOST * self._total[place]]
+
+    @cached_property
+    def _blamed(self) -> set[int]:
+        """The loads that brought nothing right where elements that fit were never loaded."""
+        missing = [one for one in self._wrong if one.wanted is not None and self._loader(*one.wanted) < 0]
+        return {place for one in missing for place in self._suspected(one)} & self.origins.loads
 
     def _loader(self, matrix: int, outer: int, k: int) -> int:
         """The place of what loads an element, -1 if nothing does or it is not known."""
