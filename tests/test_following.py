@@ -302,3 +302,32 @@ def test_formats_of_few_values_take_more_launches_and_formats_of_arrays_are_thos
     found, _ = followed(next(iter(mmacalc.load(made).values())), text, "e4m3fnuz", ("row", "col"))
     assert found.launches > 1
     assert np.dtype(ml_dtypes.float8_e4m3fnuz) == FORMATS["e4m3fnuz"].dtype
+
+
+SINGLE = """
+.version 8.0 .target sm_80 .address_size 64
+.visible .entry k(.param .u64 a, .param .u64 b, .param .u64 d) {
+  .reg .b64 %a<9>; .reg .b32 %r<9>; .reg .f32 %f<5>;
+  ld.param.u64 %a1, [a]; ld.param.u64 %a2, [b]; ld.param.u64 %a3, [d];
+  mov.u32 %r1, %tid.x; mul.wide.u32 %a4, %r1, 4; add.u64 %a1, %a1, %a4; add.u64 %a2, %a2, %a4;
+  ld.global.b32 %r2, [%a1]; ld.global.b32 %r3, [%a1+128]; ld.global.b32 %r4, [%a2]; mov.f32 %f1, 0f00000000;
+  mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r2, %r3}, {%r4}, {%f1, %f1, %f1, %f1};
+  mul.wide.u32 %a5, %r1, 8; add.u64 %a3, %a3, %a5;
+  st.global.v2.f32 [%a3], {%f1, %f2};
+  st.global.v2.f32 [%a3+256], {%f3, %f4};
+  ret; }"""
+
+
+@pytest.mark.parametrize(("old", "new", "line", "message"), [
+    ("{%r2, %r3}", "{%r3, %r2}", 10, "stores the sum of D[8][0] in D[0][0]"),
+    ("[%a1+128]", "[%a1+64]", 11, "stores the sum of D[4][0] in D[8][0]"),
+    ("[%a3+256]", "[%a3+128]", 11, "stores the sum of D[8][0] in D[4][0]"),
+    ("[%a2]", "[%a1]", 8, "both operands hold elements of A"),
+    ("%a4, %r1, 4; add.u64 %a1, %a1, %a4", "%a4, %r1, 4; add.u64 %a1, %a1, 4", 8, "multiplies k = 2 to 3 of A by k = 0 to 1"),
+])  # fmt: skip
+def test_a_product_of_one_instruction_shows_its_mistake_too(old: str, new: str, line: int, message: str) -> None:
+    a, b, d = np.ones((16, 8), np.float16), np.ones((8, 8), np.float16), np.zeros((16, 8), np.float32)
+    text = SINGLE.replace(old, new)
+    assert text != SINGLE
+    found = mmacalc.follow_product(mmacalc.load(text)["k"], 1, 32, a, b, d, product="d = a @ b.T").findings
+    assert any(one.place == f"line {line}" and message in one.message for one in found), "\n".join(map(str, found))

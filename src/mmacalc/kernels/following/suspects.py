@@ -35,11 +35,15 @@ def _held(tile: Tile, name: str, where: Array) -> set[Held]:
     if recorded.in_shared(name):
         numbers = np.flatnonzero(where)
     else:
-        table = recorded.execution.places(name).register
-        blocks = table.reshape(-1, *table.shape[-3:])
-        block = blocks[tile.block if len(blocks) > 1 else 0, ..., 0]
-        numbers = np.unique((block if name == "A" else block.T)[where])
+        numbers = np.unique(_of_block(recorded.execution.places(name).register, tile, name)[where])
     return {(recorded.order, tile.wave, name, int(one), int(held[one])) for one in numbers if one < len(held)}
+
+
+def _of_block(table: Array, tile: Tile, name: str) -> Array:
+    """Of a table (of all blocks, row, column, copy) the part of a tile's block, rows first of A, columns first of B."""
+    blocks = table.reshape(-1, *table.shape[-3:])
+    block = blocks[tile.block if len(blocks) > 1 else 0, ..., 0]
+    return block if name == "A" else block.T
 
 
 class Suspects:
@@ -84,12 +88,28 @@ class Suspects:
         was never loaded. Where what is wrong is only old, it is what loads the elements that fit, if nothing that
         it loads comes to a product where it fits, or rather what stores them to shared memory.
         """
+        if self._is_exchanged(one):
+            return None
         found = self._suspected(one)
         if not found:
             return self._lost(one)
         others = [place for place in found if place not in self.origins.loads]
         blamed = [place for place in found if place in self._blamed]
         return (blamed or others or found)[-1]
+
+    def _is_exchanged(self, one: Wrong) -> bool:
+        """Whether the element that fits is in another register of the operand, in the same lane, and both came by loads
+        of their own: then the product has its registers in a wrong order, rather than several loads their addresses."""
+        recorded, side = one.tile.recorded, one.tile.side(one.operand) if one.operand else None
+        if side is None or one.wanted is None or one.what != "off" or recorded.in_shared(one.operand):
+            return False
+        if len({way[0] for held in self._mistaken(one) for way in self.origins.ways[held[-1]] if way}) < 2:
+            return False
+        places = recorded.execution.places(one.operand)
+        lane, register = (_of_block(table, one.tile, one.operand) for table in (places.lane, places.register))
+        at = one.places[0]
+        found = zip(*np.nonzero(side.numbers == self._numbers.number(*one.wanted)))
+        return any(lane[place] == lane[at] and register[place] != register[at] for place in found)
 
     def _suspected(self, one: Wrong) -> list[int]:
         """The instructions on the ways of what is wrong that brought nothing right, or little; the first ones last."""

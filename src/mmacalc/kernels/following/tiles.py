@@ -62,6 +62,13 @@ class Numbers:
                 depth = np.where(own, batch * sizes[1] + row, depth)
         return matrix, outer, depth
 
+    def number(self, matrix: int, outer: int, k: int) -> int:
+        """The number of an element."""
+        product, batch, inner = self.product, k // self.product.k, k % self.product.k
+        if matrix == A:
+            return 1 + (batch * product.m + outer % product.m) * product.k + inner
+        return 1 + self._of_a + (batch * product.k + inner) * product.n + outer % product.n
+
     def index(self, matrix: int, outer: Array, k: Array) -> Array:
         """Where elements lie in the array of a matrix."""
         product, held = self.product, self.product.a if matrix == A else self.product.b
