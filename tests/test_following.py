@@ -323,7 +323,7 @@ SINGLE = """
     ("[%a1+128]", "[%a1+64]", 11, "stores the sum of D[4][0] in D[8][0]"),
     ("[%a3+256]", "[%a3+128]", 11, "stores the sum of D[8][0] in D[4][0]"),
     ("[%a2]", "[%a1]", 8, "both operands hold elements of A"),
-    ("%a4, %r1, 4; add.u64 %a1, %a1, %a4", "%a4, %r1, 4; add.u64 %a1, %a1, 4", 8, "multiplies k = 2 to 3 of A by k = 0 to 1"),
+    ("add.u64 %a1, %a1, %a4", "add.u64 %a1, %a1, 4", 8, "multiplies k = 2 to 3 of A by k = 0 to 1"),
 ])  # fmt: skip
 def test_a_product_of_one_instruction_shows_its_mistake_too(old: str, new: str, line: int, message: str) -> None:
     a, b, d = np.ones((16, 8), np.float16), np.ones((8, 8), np.float16), np.zeros((16, 8), np.float32)
