@@ -173,7 +173,7 @@ class Parser(argparse.ArgumentParser):
         for option in self.command.options:
             if {*option.spellings, *option.hidden}.intersection(spellings) and option.placeholder:
                 names = "|".join(map(re.escape, sorted(option.spellings, key=len, reverse=True)))
-                example = re.search(rf"(?<!\S)(?:{names}) [^\s-]\S*", self.command.about or "")
+                example = re.search(rf'(?<!\S)(?:{names}) (?:"[^"]*"|[^\s-]\S*)', self.command.about or "")
                 return f" It takes {option.placeholder}{f', as in `{example[0]}`' if example else f': {option.help}'}."
         return ""
 
