@@ -130,7 +130,7 @@ def follow(launched: Launched, text: str, named: Mapping[str, Any] | None = None
     stored, note = stores.judged(verdict, recorder, machines)
     turned = other_way_round(verdict, recorder.products, product, machines, stores.known)
     wrong = verdict.wrong if turned is None else [turned]
-    findings = [*found_in(wrong, machines, Suspects(origins, verdict.numbers, verdict.chains, wrong)), *stored]
+    findings = [*found_in(machines, Suspects(origins, verdict.numbers, verdict.chains, wrong)), *stored]
     return FollowedProduct(text.strip(), tuple(findings), verdict.tiles, launches, note, launched.observed())
 
 

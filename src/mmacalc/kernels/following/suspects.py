@@ -52,15 +52,24 @@ class Suspects:
     def __init__(self, origins: Origins, numbers: Numbers, chains: Sequence[Chain], wrong: Sequence[Wrong]) -> None:
         self.origins, self._numbers = origins, numbers
         self._tiles = [tile for chain in chains for tile in chain.tiles]
-        self._wrong = wrong
         everything: set[Held] = set()
         for tile in self._tiles if wrong else ():
             for name in tile.recorded.held:
                 everything |= _held(tile, name, tile.side(name).numbers != NONE)
-        mistaken: set[Held] = set()
+        self._total = self._by_place(everything)
+        self.wrong = self._decided(wrong)
+        self._bad = self._by_place({held for one in self.wrong for held in self._mistaken(one)})
+
+    def _decided(self, wrong: Sequence[Wrong]) -> list[Wrong]:
+        """What is wrong; of two operands that do not fit each other it is that by whose way nothing right came."""
+        known = {held for one in wrong for held in self._mistaken(one)}
+        if_so = {name: self._by_place(known | {held for one in wrong for each in one.either if each.operand == name
+                                               for held in self._mistaken(each)}) for name in "AB"}  # fmt: skip
+        found = []
         for one in wrong:
-            mistaken |= self._mistaken(one)
-        self._total, self._bad = self._by_place(everything), self._by_place(mistaken)
+            likely = [each for each in one.either if self._suspected(each, if_so[each.operand])]
+            found.append(likely[0] if len(likely) == 1 else one)
+        return found
 
     def _by_place(self, held: set[Held]) -> Counter[int]:
         found: Counter[int] = Counter()
@@ -90,7 +99,7 @@ class Suspects:
         """
         if self._is_exchanged(one):
             return None
-        found = self._suspected(one)
+        found = self._suspected(one, self._bad)
         if not found:
             return self._lost(one)
         others = [place for place in found if place not in self.origins.loads]
@@ -111,18 +120,18 @@ class Suspects:
         found = zip(*np.nonzero(side.numbers == self._numbers.number(*one.wanted)))
         return any(lane[place] == lane[at] and register[place] != register[at] for place in found)
 
-    def _suspected(self, one: Wrong) -> list[int]:
+    def _suspected(self, one: Wrong, bad: Counter[int]) -> list[int]:
         """The instructions on the ways of what is wrong that brought nothing right, or little; the first ones last."""
         ways = [way for held in sorted(self._mistaken(one)) for way in self.origins.ways[held[-1]]]
-        passed = [place for way in ways for place in way if self._bad[place]]
-        found = [place for place in passed if self._bad[place] == self._total[place]]
-        return found or [place for place in passed if self._bad[place] >= MOST * self._total[place]]
+        passed = [place for way in ways for place in way if bad[place]]
+        found = [place for place in passed if bad[place] == self._total[place]]
+        return found or [place for place in passed if bad[place] >= MOST * self._total[place]]
 
     @cached_property
     def _blamed(self) -> set[int]:
         """The loads that brought nothing right where elements that fit were never loaded."""
-        missing = [one for one in self._wrong if one.wanted is not None and self._loader(*one.wanted) < 0]
-        return {place for one in missing for place in self._suspected(one)} & self.origins.loads
+        missing = [one for one in self.wrong if one.wanted is not None and self._loader(*one.wanted) < 0]
+        return {place for one in missing for place in self._suspected(one, self._bad)} & self.origins.loads
 
     def _loader(self, matrix: int, outer: int, k: int) -> int:
         """The place of what loads an element, -1 if nothing does or it is not known."""
@@ -140,7 +149,7 @@ class Suspects:
     def _arrived(self) -> Counter[int]:
         """By the place of a load how many of its elements come to products where they fit."""
         off: dict[tuple[int, str], Array] = {}
-        for one in self._wrong:
+        for one in self.wrong:
             if one.operand:
                 key = id(one.tile), one.operand
                 off[key] = off.get(key, False) | self._where(one)

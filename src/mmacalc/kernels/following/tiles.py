@@ -234,7 +234,12 @@ class Chain:
         for tile in tiles:
             tile.read(of, rows, columns)
         sides = [[tile.left for tile in tiles if tile.left.matrix], [tile.right for tile in tiles if tile.right.matrix]]
-        self.matrices = (_vote([one.matrix for one in sides[0]], 0), _vote([one.matrix for one in sides[1]], 0))
+        self.settle(*[_vote([one.matrix for one in some], 0) for some in sides])
+
+    def settle(self, left: int, right: int) -> None:
+        """The operands are of these matrices."""
+        self.matrices = left, right
+        sides = [tile.left for tile in self.tiles], [tile.right for tile in self.tiles]
         self.rows, self.columns = (_voted(some, which) for some, which in zip(sides, self.matrices))
 
     @property
@@ -253,6 +258,16 @@ def _voted(sides: Sequence[Side], matrix: int) -> Array:
         return first
     votes = zip(*[one.tolist() for one in own])
     return np.array([_vote([one for one in row if one >= 0], -1) for row in votes], np.int64)
+
+
+def _settle(chains: Sequence[Chain]) -> None:
+    """Chains of which as many products have A first as B take it as most of all chains do."""
+    known = Counter([chain.matrices for chain in chains if 0 not in chain.matrices]).most_common(1)
+    usual = known[0][0] if known else (0, 0)
+    for chain in chains:
+        counts = Counter([(tile.left.matrix, tile.right.matrix) for tile in chain.tiles])
+        if chain.matrices != usual and counts[usual] and counts[usual] >= counts[chain.matrices]:
+            chain.settle(*usual)
 
 
 def tiles_of(products: Iterable[Recorded]) -> list[Tile]:
@@ -303,6 +318,7 @@ def chains_of(tiles: Sequence[Tile], of: Numbers, stored: Array) -> list[Chain]:
     if not len(stored):
         for chain in chains:
             chain.read(of, of.inside(chain, "A"), of.inside(chain, "B"))
+        _settle(chains)
         return chains
     masks = {id(chain): [np.zeros(size, np.bool_) for size in chain.last.recorded.c.shape[1:]] for chain in chains}
     numbers = np.unique(stored[stored > 0]) - 1
@@ -315,4 +331,5 @@ def chains_of(tiles: Sequence[Tile], of: Numbers, stored: Array) -> list[Chain]:
     for chain in chains:
         rows, columns = masks[id(chain)]
         chain.read(of, rows, columns)
+    _settle(chains)
     return [chain for chain in chains if masks[id(chain)][0].any()]

@@ -70,7 +70,8 @@ class ProductFinding(TupleRecord):
 class Wrong(TupleRecord):
     """Something wrong with a tile. what: of which kind, for those that are the same mistake elsewhere. operand: "A",
     "B" of the instruction, "" if it is none. places: of the operand's elements that are wrong (row, slot). wanted: the
-    element that fits the first (matrix, outer, k), None if that is not known."""
+    element that fits the first (matrix, outer, k), None if that is not known. either: what it is if the one operand is
+    wrong and if the other is, where that is not known."""
 
     tile: Tile
     what: str
@@ -78,6 +79,7 @@ class Wrong(TupleRecord):
     message: str
     places: tuple[tuple[int, int], ...] = ()
     wanted: tuple[int, int, int] | None = None
+    either: tuple[Any, ...] = ()
 
 
 class Verdict(TupleRecord):
@@ -171,7 +173,7 @@ class _Judge:
         """An operand by itself, and beside those of the products that add to the same sums."""
         side, which, outer = tile.side(name), chain.matrices[at], (chain.rows, chain.columns)[at]
         if side.off:
-            yield self._off(tile, name, side)
+            yield self._off(tile, name, outer)
         elif side.matrix and side.matrix != which:
             message = (
                 f"its {ORDER[name]} operand holds elements of {'AB'[side.matrix - 1]} where the other products of "
@@ -192,18 +194,32 @@ class _Judge:
         at = (row, slot) if name == "A" else (slot, row)
         return self.machines.holder(tile.recorded, name, *at, tile.block) or f"its {ORDER[name]} operand"
 
-    def _off(self, tile: Tile, name: str, side: Side) -> Wrong:
-        """Elements that do not fit the others of their operand."""
-        row, slot = side.off[0]
+    def _off(self, tile: Tile, name: str, rows: Array) -> Wrong:
+        """Elements that do not fit the others of their operand; where they fit each other, and the other operand is
+        even, those that do not fit that, and the rows of the other products."""
+        side, other = tile.side(name), tile.side("B" if name == "A" else "A")
+        outer, depth, off = side.outer, side.depth, side.off
+        if not other.off and len(other.depth) == len(depth) and other.matrix != side.matrix:
+            outer = np.where(rows >= 0, rows, outer) if len(rows) == len(outer) else outer
+            depth = np.where(other.depth >= 0, other.depth, depth)
+            off = self._unlike(side, outer, depth) or off
+        row, slot = off[0]
         held = self.numbers.held(int(side.numbers[row, slot]))
         message, fits = f"{self._holder(tile, name, row, slot)} holds {held}", None
-        if side.matrix and side.outer[row] >= 0 and side.depth[slot] >= 0:
-            wanted = Element("AB"[side.matrix - 1], int(side.outer[row]), int(side.depth[slot]))
+        if side.matrix and outer[row] >= 0 and depth[slot] >= 0:
+            wanted = Element("AB"[side.matrix - 1], int(outer[row]), int(depth[slot]))
             message += f", where {self.numbers.name(wanted)} fits the others"
             fits = side.matrix, wanted.outer, wanted.k
-        if len(side.off) > 1:
-            message += f"; {len(side.off)} elements of {side.numbers.size} of that operand are wrong so"
-        return Wrong(tile, "off", name, message, tuple(side.off), fits)
+        if len(off) > 1:
+            message += f"; {len(off)} elements of {side.numbers.size} of that operand are wrong so"
+        return Wrong(tile, "off", name, message, tuple(off), fits)
+
+    def _unlike(self, side: Side, outer: Array, depth: Array) -> list[tuple[int, int]]:
+        """The places of elements that are not those of some rows and k."""
+        matrix, of_outer, of_depth = self.numbers.split(side.numbers)
+        wrong = (matrix != 0) & (depth >= 0)
+        wrong &= (matrix != side.matrix) | (of_outer != outer[:, None]) | (of_depth != depth)
+        return [(int(row), int(slot)) for row, slot in zip(*np.nonzero(wrong))]
 
     def _other_rows(self, tile: Tile, name: str, side: Side, outer: Array, rows: Array) -> Wrong:
         row = int(rows[0])
@@ -241,10 +257,15 @@ class _Judge:
         if ks[0] == ks[1]:  # in another order
             ks = [self._k([int(one[slot])]) for one in (left, right)]
         message = f"multiplies k = {ks[0]} of {matrices[0]} by k = {ks[1]} of {matrices[1]}"
-        if not guilty:
-            yield Wrong(tile, "k", "", message)
-            return
-        side, other = tile.side(guilty), (right if guilty == "A" else left)
+        if guilty:
+            yield self._wrong_k(tile, guilty, slots, message)
+        else:
+            either = self._wrong_k(tile, "A", slots, message), self._wrong_k(tile, "B", slots, message)
+            yield Wrong(tile, "k", "", message, either=either)
+
+    def _wrong_k(self, tile: Tile, guilty: str, slots: Array, message: str) -> Wrong:
+        """What is wrong if an operand (A, B) is, whose slots have another k than those of the other one."""
+        side, other, slot = tile.side(guilty), tile.side("B" if guilty == "A" else "A").depth, int(slots[0])
         row = int(np.flatnonzero(side.outer >= 0)[0])
         wanted = Element("AB"[side.matrix - 1], int(side.outer[row]), int(other[slot]))
         message += (
@@ -252,7 +273,7 @@ class _Judge:
             f"{self.numbers.name(wanted)} fits"
         )
         places = tuple([(int(row), int(slot)) for row in np.flatnonzero(side.outer >= 0) for slot in slots])
-        yield Wrong(tile, "k", guilty, message, places, (side.matrix, wanted.outer, wanted.k))
+        return Wrong(tile, "k", guilty, message, places, (side.matrix, wanted.outer, wanted.k))
 
     def _guilty(self, left: Sequence[int], right: Sequence[int], uses: Sequence[Counter[int]]) -> str:
         """Which operand has the wrong k: that whose k comes twice in these sums, or whose k leave some out."""
@@ -353,11 +374,11 @@ def _turned_text(product: Product, turned: str) -> str:
     return f"{d} = {a} @ {b}"
 
 
-def found_in(wrong: Sequence[Wrong], machines: Machines, suspects: Suspects) -> list[ProductFinding]:
+def found_in(machines: Machines, suspects: Suspects) -> list[ProductFinding]:
     """Findings: what one instruction makes wrong is one, and so is what is wrong in one way with an operand of one."""
     groups: dict[tuple[Any, ...], list[Wrong]] = {}
     guilty: dict[tuple[Any, ...], int | None] = {}
-    for one in wrong:
+    for one in suspects.wrong:
         place = suspects.guilty(one) if one.operand else None
         key = (place,) if place is not None else (machines.place(one.tile.recorded.step), one.what, one.operand)
         groups.setdefault(key, []).append(one)
