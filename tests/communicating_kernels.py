@@ -80,6 +80,16 @@ KERNELS = {
             if (G) { unsigned long long v; while (!((v = LOAD(state + G - 1)) >> 32)) PAUSE
                 s += __builtin_bit_cast(float, (unsigned)v); }
             STORE(state + G, 1ull << 32 | __builtin_bit_cast(unsigned, s)); y[G] = s; } }""",
+    "reset ticket": """KERNEL(float *x, float *y, int *f, int n) {
+        SHARED int last; unsigned long long *count = (unsigned long long *)f; y[n * 128 + G * 128 + I] = x[G * 128 + I];
+        SYNC if (I == 0) last = __hip_atomic_fetch_add(count, 1ull, __ATOMIC_ACQ_REL, AGENT) == n - 1; SYNC
+        if (last) { FENCE float s = 0; for (int g = 0; g < n; g++) s += y[n * 128 + g * 128 + I]; y[I] = s;
+            if (I == 64) *count = 0; } }""",
+    "reset flag": """KERNEL(float *x, float *y, int *f, int n) {
+        if (G % 2 == 0) { y[G * 128 + I] = x[G * 128 + I] * 2; SYNC
+            if (I == 0) __hip_atomic_store(f + G, 1, __ATOMIC_RELEASE, AGENT); }
+        else { if (I == 0) while (!__hip_atomic_load(f + G - 1, __ATOMIC_ACQUIRE, AGENT)) PAUSE
+            SYNC y[G * 128 + I] = y[(G - 1) * 128 + 127 - I]; if (I == 0) f[G - 1] = 0; } }""",
     "own workgroup": """KERNEL(float *x, float *y, int *f, int n) {
         y[G * 128 + I] = x[G * 128 + I]; SYNC float v = y[G * 128 + 127 - I]; SYNC y[G * 128 + I] = v * 2; }""",
 }  # fmt: skip
@@ -88,7 +98,7 @@ KERNELS = {
 def right(name, x):
     """What a kernel leaves in the first elements of y."""
     rows = x.reshape(GROUPS, THREADS)
-    if name == "message":
+    if name in ("message", "reset flag"):
         return np.stack([rows[g // 2 * 2][:: 1 if g % 2 == 0 else -1] * 2 for g in range(GROUPS)])
     if name == "fences":
         return np.stack([rows[g | 1][:: 1 if g % 2 else -1] * 2 for g in range(GROUPS)])

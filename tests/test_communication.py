@@ -95,6 +95,16 @@ def test_what_is_missing_between_workgroups_is_named_at_its_instruction(fault, t
     assert message in first.message
 
 
+EARLY_RESET = """KERNEL(float *x, float *y, int *f, int n) {
+    if (I == 0) { int mine = ADD(f, 1); y[mine] = x[mine]; if (G == 0) *f = 0; } }"""
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1201"])
+def test_a_counter_is_reset_by_a_plain_store_only_behind_all_who_count(target):
+    _, report = launched(hip_kernels(HEAD + EARLY_RESET, target)["k"], "lock")
+    assert any(one.kind == "race" and "byte 0 of argument 3" in one.message for one in report.findings)
+
+
 STUCK = """KERNEL(float *x, float *y, int *f, int n) {
     if (I == 0 && G == WHO) while (LOAD(f) == 0) PAUSE
     if (G == 1) y[I] = 1; }"""

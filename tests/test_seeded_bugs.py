@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 
 import mmacalc
 from hip_kernels import assembled, hip_kernels, hip_listing
@@ -163,6 +164,51 @@ def test_every_bug_is_named_and_the_kernel_without_one_is_clean(target, name):
     assert total >= 3
 
 
+BRANCHES = (
+    HEAD
+    + """KERNEL(const float *x, float *y) {
+    SHARED float tile[256], sums[4]; int i = I; float v = x[G * 256 + i], s = 0;
+    if (v > 0) tile[i] = v * 2; else tile[i] = -v;
+    SYNC
+    for (int j = i % 7; j < 40; j += 3) { s += tile[(i + j) % 256]; if (s > 30) { s *= 0.5f; if (i % 2) break; } }
+    if (i % 64 == 0) { float most = 0; for (int j = 0; j < 64; j++) if (tile[i + j] > most) most = tile[i + j];
+        sums[i / 64] = most; }
+    SYNC
+    if (i < 128) { tile[i] = s + sums[i / 64]; if (i > 5) { v += s; if (v < 0) v = x[i]; } }
+    SYNC
+    y[G * 256 + i] = v + tile[i / 2]; }"""
+)
+SAVES = re.compile(r"\ts_\w+_saveexec_b(?P<width>32|64) (?P<saved>[^,]+),.*")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_lanes_that_are_lost_are_named_where_exec_is_not_restored_or_not_narrowed(target):
+    listing = hip_listing(BRANCHES, target)
+    right, report = ran(assembled(listing, target))
+    assert report.findings == ()
+    lines, kinds, harmful = listing.split("\n"), set(), 0
+    for number, line in enumerate(lines):
+        if saves := SAVES.match(line):
+            width, saved = saves.groups()
+            put = f"\ts_mov_b{width} {saved}, exec{'_lo' if width == '32' else ''}"
+        elif re.match(r"\ts_(or|mov)_b(32|64) exec", line):
+            put = ""
+        else:
+            continue
+        text = "\n".join([*lines[:number], put, *lines[number + 1 :]])
+        try:
+            wrong, report = ran(assembled(text, target))
+        except mmacalc.Error:
+            continue  # stopped, with a message: out of bounds, or a loop that does not end
+        if not np.array_equal(right, wrong):
+            harmful += 1
+            assert report.findings, line
+            kinds |= {one.kind for one in report.findings}
+            assert {one.kind for one in mmacalc.lint(text, target).findings} == {"exec"}, line
+    assert harmful >= 3
+    assert "exec" in kinds
+
+
 def test_a_kernel_whose_symbol_has_no_size_is_checked_as_one_that_has():
     listing = hip_listing(HEAD + KERNELS["transpose"], "gfx942")
     bare = re.sub(r"\t\.size\t.*\n", "", listing)
@@ -206,7 +252,7 @@ def test_lanes_that_a_barrier_finds_inactive_are_noted_and_those_that_the_workgr
         (kernel,) = assembled(text, "gfx942").values()
         x, y = np.ones(256, np.float32), np.zeros(256, np.float32)
         report = mmacalc.launch(kernel, 1, threads, x, y)
-        assert report.findings == ()
+        assert [one.kind for one in report.findings] == kinds
         notes = [one for one in report.notes if one.kind == "exec"]
         assert [one.kind for one in notes] == kinds
         assert all(one.text == "s_barrier" and one.lanes == tuple(range(0, 64, 2)) for one in notes)

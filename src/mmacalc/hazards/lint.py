@@ -29,6 +29,8 @@ On gfx11 and gfx12: transcendental results (gfx1100 to gfx1103, gfx1250), regist
 v_cmpx, and SGPRs (see `scalar_results`). On gfx1250 also copies into LDS behind which nothing waits for their counter
 (see `lds_copies`). Not looked at are the bytes of LDS that waves share, and what else LLVM waits for on gfx11 and
 gfx12, which `unchecked` says where the listing has such an instruction.
+
+On all targets lanes that are lost are named: see `lane_masks`.
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ from ..base.checks import arguments_checked
 from ..base.errors import Error, did_you_mean
 from ..base.records import Cache, TupleRecord, json_keys
 from .forwarding import Forwarding
+from .lane_masks import lost_lanes
 from .lds_copies import unwaited_copies
 from .memory_waits import TooManyPaths, has_counters, missing_waits, repaired
 from .pending import PendingHazards, Repair, basic_blocks
@@ -90,7 +93,7 @@ _EXPERT = re.compile(rf"\S+\s+hwreg\(\s*(?:{SCHED_MODE}|26)\b")
 
 
 @json_keys(
-    "kind: wait states, wait, vccz, shift amount or invalid",
+    "kind: wait states, wait, vccz, shift amount, exec or invalid",
     "message=sentence",
     "line",
     "column: of the instruction in the line, from 1",
@@ -106,11 +109,12 @@ class Finding(TupleRecord):
     """One violation.
 
     kind: "wait states"; "wait", a missing wait for memory; "vccz", a read of vccz that a write of half of VCC has not
-    updated; "shift amount", a shift of 64 bits that gfx90a may do wrongly; "invalid", a line that no assembler accepts.
-    line, text: the line; where it comes too early, first_line, first_text: the instruction that it must wait for, 0 and
-    "" of others. elapsed: the wait states between the two on the shortest path; missing: how many more are needed;
-    wait: the rule; 0, 0 and None of other kinds. nops: the instructions to put before the line (s_nop, v_nop,
-    s_waitcnt_depctr, s_waitcnt ...); empty where those of other findings are enough.
+    updated; "shift amount", a shift of 64 bits that gfx90a may do wrongly; "exec", lanes that are lost; "invalid", a
+    line that no assembler accepts.
+    line, text: the line. first_line, first_text: where it comes too early the instruction that it must wait for, of
+    lanes that are lost what tells so; 0 and "" of others. elapsed: the wait states between the two on the shortest
+    path; missing: how many more are needed; wait: the rule; 0, 0 and None of other kinds. nops: the instructions to put
+    before the line (s_nop, v_nop, s_waitcnt_depctr, s_waitcnt ...); empty where those of other findings are enough.
     message: what is wrong, in words; of an invalid line with several faults each is a finding.
     column: where the instruction begins in its line, from 1.
     """
@@ -219,6 +223,7 @@ def _findings(
     if assembles and not unnamed and has_counters(compiled := target(arch).name):
         found += _stale(listing, blocks, compiled)
         found += _high_shifts(listing, compiled)
+        found += _lost_lanes(listing, blocks, compiled)
         try:
             found += list(_missing_waits(listing, blocks, compiled, expert))
             unfollowed = ""
@@ -418,6 +423,13 @@ def _high_shifts(listing: Listing, compiled: str) -> Iterator[tuple[int, Finding
         one = listing.statements[at]
         message = SHIFT_MESSAGE.format(amount=f"v{number}", next=f"v{number + 1}")
         yield at, Finding(one.number, one.text, 0, "", 0, 0, None, (), "shift amount", message)
+
+
+def _lost_lanes(listing: Listing, blocks: Sequence[Block], compiled: str) -> Iterator[tuple[int, Finding]]:
+    for found in lost_lanes(listing, blocks, compiled):
+        one, other = listing.statements[found.at], listing.statements[found.other]
+        first = (other.number, other.text) if found.other != found.at else (0, "")
+        yield found.at, Finding(one.number, one.text, *first, 0, 0, None, (), "exec", found.message)
 
 
 def _functions(listing: Listing) -> list[int]:

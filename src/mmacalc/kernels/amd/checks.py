@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Alignment", "Barriers", "Bounds", "LocalAccess", "Moves", "Products", "Races", "Unread", "Waits",
-    "check_result_waits", "check_wait_states", "entry_at",
+    "check_lane_masks", "check_result_waits", "check_wait_states", "entry_at",
 ]  # fmt: skip
 
 _VERBS = {"read": "reads", "write": "writes"}
@@ -619,6 +619,16 @@ def check_result_waits(kernel: Kernel, program: Program, tally: Tally) -> None:
         second, first = listed[place.at], listed[place.access]
         if {first.address, second.address} <= executed.keys():
             tally.add(entry_at(tally, "wait", second, place.message, executed[second.address], first))
+
+
+def check_lane_masks(kernel: Kernel, program: Program, tally: Tally) -> None:
+    """Enter executed instructions with which lanes are lost, by the rules of `lint`."""
+    listed = program.of_kernel(kernel)
+    for place in program.lost_lanes(kernel):
+        second, first = listed[place.at], listed[place.other]
+        if times := program.steps[second.address].executed if second.address in program.steps else 0:
+            other = None if first is second else first
+            tally.add(entry_at(tally, "exec", second, place.message, times, other))
 
 
 def _is_expert(instruction: DecodedInstruction) -> bool:

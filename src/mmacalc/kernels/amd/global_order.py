@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from ..device.undefined import Rows
     from .memory_model import Caches, MemoryModel
 
+    Chain = tuple[int, "Chain | None"]
+    Place = tuple[int, int]
+    """The first granule of an access, and how many it has."""
+
 __all__ = ["MOST_AGENTS", "MOST_FLAGS", "VALUES", "WRITES", "Flag", "GlobalOrder", "Missing"]
 
 MOST_AGENTS = 8192
@@ -47,12 +51,23 @@ _LOW = (1 << CLOCK) - 1
 
 class Flag(TupleRecord):
     """What goes with a flag: rows of clocks (kind, agent) that are released, and that would be if nothing were missing;
-    writer: the access that wrote it, label: its instruction."""
+    code: the access that wrote it, label: its instruction. place: where (`Place`); chain: that access, and of atomic
+    operations the chain of those before it."""
 
     released: Array
     meant: Array
     code: int
     label: int
+    place: Place
+    chain: Chain
+
+    def holds(self, granule: int, code: int) -> bool:
+        """Whether an access of a granule is one of the chain."""
+        first, count = self.place
+        chain: Chain | None = self.chain if first <= granule < first + count else None
+        while chain is not None and chain[0] != code:
+            chain = chain[1]
+        return chain is not None
 
 
 class _Learned(TupleRecord):
@@ -109,7 +124,7 @@ class GlobalOrder:
         self.model, self.each, self.total, self.communicates = model, each, total, communicates
         self._zeros: Array = np.zeros((2, total if communicates else 0), np.int64)
         self._history: dict[int, tuple[list[int], list[tuple[Array, Array, Array, Array]]]] = {}
-        self._flags: dict[int, Flag] = {}
+        self._flags: dict[Place, Flag] = {}
         self.full = False
 
     def begin(self, waves: Waves, first: int) -> None:
@@ -316,13 +331,13 @@ class GlobalOrder:
             clocks.append(int(self.clock[row]))
             entries.append((state.learned, local.copy(), state.meant, issued[:, number]))
 
-    def _released(self, code: int, label: int) -> Flag:
-        """What a wave had released when it made an access."""
+    def _released(self, place: Place, code: int, label: int) -> Flag:
+        """What a wave had released when it changed a place."""
         agent, clock = (code >> CLOCK) - 1, code & _LOW
         clocks, entries = self._history.get(agent, ([], []))
         at = bisect_right(clocks, clock) - 1
         if at < 0:
-            return Flag(self._zeros, self._zeros, code, label)
+            return Flag(self._zeros, self._zeros, code, label, place, (code, None))
         learned, local, meant, issued = entries[at]
         base = agent // self.each * self.each
         released, ideal = learned.copy(), meant.copy()
@@ -330,22 +345,23 @@ class GlobalOrder:
         released[:, part] = np.maximum(released[:, part], local)
         ideal[:, part] = np.maximum(ideal[:, part], issued)
         ideal[:, agent] = np.maximum(ideal[:, agent], clock)
-        return Flag(released, ideal, code, label)
+        return Flag(released, ideal, code, label, place, (code, None))
 
-    def flag_at(self, place: int, code: int, label: int) -> Flag:
+    def flag_at(self, place: Place, code: int, label: int) -> Flag:
         """What goes with the last write of a place."""
         found = self._flags.get(place)
-        return found if found is not None and found.code == code else self._released(code, label)
+        return found if found is not None and found.code == code else self._released(place, code, label)
 
-    def changed(self, place: int, before: Flag | None, code: int, label: int) -> Flag | None:
+    def changed(self, place: Place, before: Flag | None, code: int, label: int) -> Flag | None:
         """A wave has changed a place by an atomic operation: what was released there before stays. None if there are
         too many places."""
         if len(self._flags) >= MOST_FLAGS and place not in self._flags:
             self.full = True
             return None
-        own = self._released(code, label)
+        own = self._released(place, code, label)
         if before is not None:
-            own = Flag(_joined([own.released, before.released]), _joined([own.meant, before.meant]), code, label)
+            released, meant = _joined([own.released, before.released]), _joined([own.meant, before.meant])
+            own = Flag(released, meant, code, label, place, (code, before.chain))
         self._flags[place] = own
         return own
 
@@ -372,8 +388,8 @@ class GlobalOrder:
         """Whether an access of a reach is strong as far as the agent of another one."""
         return bool(reach >= self.apart(np.array(agent_of(code)), np.array(agent_of(other))))
 
-    def unordered(self, codes: Array, returns: Array, agents: Array, kind: str) -> Array:
-        """Which accesses do not happen before what some waves do now."""
+    def unordered(self, codes: Array, returns: Array, agents: Array, kind: str, places: Array) -> Array:
+        """Which accesses of some places do not happen before what some waves do there now."""
         rows, others, clocks = agents - self.first, (codes >> CLOCK) - 1, codes & _LOW
         kinds = self._kind(returns)
         wrong = np.ones(len(codes), np.bool_)
@@ -388,7 +404,21 @@ class GlobalOrder:
             state = self._rows[row]
             table = state.seen if kind == "read" else state.learned
             wrong[mine] = clocks[mine] > table[kinds[mine], others[mine]]
+            if kind != "read":
+                self._read_there(state, codes, places, wrong, mine)
         return wrong
+
+    @staticmethod
+    def _read_there(state: _Row, codes: Array, places: Array, wrong: Array, mine: Array) -> None:
+        """What a wave has read at a place by a strong access comes before what it stores there: a flag may be reset by
+        a plain store (C++, [intro.races]: a read, and what is then written to the same object).
+
+        The waits behind the access that wrote the flag do not matter: its value has come from where both are done.
+        """
+        flags = [one.flag for one in state.kept]
+        for at in mine[wrong[mine]].tolist() if flags else ():
+            granule, code = int(places[at]), int(codes[at])
+            wrong[at] = not any(one.holds(granule, code) for one in flags)
 
     def _kind(self, returns: Array) -> Array:
         return np.where(returns, VALUES, WRITES)

@@ -16,7 +16,7 @@ from ..device.memory import GlobalMemory, check_type
 from ..device.shared import PrivateMemory, SharedMemory
 from ..device.traffic import BankCounter
 from .batch import Batch
-from .checks import Unread, check_result_waits, check_wait_states
+from .checks import Unread, check_lane_masks, check_result_waits, check_wait_states
 from .clusters import cluster_of, cluster_words, clustered
 from .control import CODE_BASE
 from .ordering import global_checks
@@ -341,6 +341,7 @@ def launch_compiled(
         found.run(tick, trace, math.inf if limit is None else limit, observers)
         check_wait_states(kernel, program, tally)
         check_result_waits(kernel, program, tally)
+        check_lane_masks(kernel, program, tally)
         steps = tuple(step for step in program.steps.values() if step.executed)
         sizes = grid.x * grid.y * grid.z, waves
         return KernelReport(kernel, found.target.architecture, sizes, tally, steps, found.lds_counter.sites)

@@ -135,7 +135,8 @@ class GlobalRaces:
             self._polled(rows, label, offsets, size)
         race = checks.shadow.note(grade, offsets, size, codes, label, stored)
         if before is not None:
-            self._flags(order, grade, (access.kind, _uncounted(access)), (rows, codes, label), before)
+            how = access.kind, _uncounted(access), max(1, size // checks.shadow.granule)
+            self._flags(order, grade, how, (rows, codes, label), before)
             if order.full:
                 message = f"races in global memory are not checked from here on: atomic operations changed {MOST_FLAGS}"
                 self.reporter.note("not checked", group.numbers(), instruction, f"{message} places")
@@ -203,15 +204,15 @@ class GlobalRaces:
 
     @staticmethod
     def _flags(
-        order: GlobalOrder, grade: Grade, how: tuple[str, bool], mine: tuple[Array, Array, int],
+        order: GlobalOrder, grade: Grade, how: tuple[str, bool, int], mine: tuple[Array, Array, int],
         before: tuple[Array, Array, Array],
     ) -> None:  # fmt: skip
         """Reads that are strong as far as the writer is learn what was released where they read; what integer atomic
         operations change is a flag.
 
-        how: the type of an atomic operation, and whether the access is `_uncounted`.
+        how: the type of an atomic operation, whether the access is `_uncounted`, and how many granules it has.
         """
-        (kind, uncounted), (rows, codes, label) = how, mine
+        (kind, uncounted, width), (rows, codes, label) = how, mine
         changes = grade.kind == "atomic" and kind[:1] in ("u", "i")
         seen: set[tuple[int, int]] = set()
         flags: dict[int, Flag] = {}
@@ -221,12 +222,12 @@ class GlobalRaces:
             seen.add((row, place if changes else last))
             found = flags.get(place)
             if found is None and last:
-                found = order.flag_at(place, last, writer)
+                found = order.flag_at((place, width), last, writer)
             reads = grade.kind == "read" or grade.returns
             if found is not None and found.code != code and reads and order.within(grade.reach, code, found.code):
                 order.learn(row, found, label, uncounted)
             if changes:
-                changed = order.changed(place, found, code, label)
+                changed = order.changed((place, width), found, code, label)
                 if changed is not None:
                     flags[place] = changed
 

@@ -11,6 +11,7 @@ from ...asm.high_registers import chooses_registers, with_high_bits, with_regist
 from ...asm.tables import flags_of
 from ...base.errors import Error
 from ...base.records import Cache
+from ...hazards.lane_masks import lanes_lost
 from ...hazards.lint import missing_states
 from ...hazards.memory_waits import TooManyPaths, missing_result_waits
 from ...hazards.scalar_results import has_scalar_hazards, missing_scalar_waits
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
     from ...asm.code_objects import Kernel
     from ...asm.decoded import DecodedInstruction
+    from ...hazards.lane_masks import LostLanes
     from ...hazards.lint import MissingStates
     from ...hazards.memory_waits import MemoryWait
     from ...model import Instruction
@@ -526,6 +528,15 @@ class Program:
             return missing_scalar_waits([self.text(one) for one in listed], decoded_blocks(listed), kernel.target)
 
         return self.remembered("missing scalar waits", kernel.address, make)
+
+    def lost_lanes(self, kernel: Kernel) -> list[LostLanes]:
+        """Where a kernel loses lanes: EXEC that is not restored, masks that nothing reads."""
+
+        def make() -> list[LostLanes]:
+            listed = list(self.of_kernel(kernel))
+            return lanes_lost([self.text(one) for one in listed], decoded_blocks(listed), kernel.target)
+
+        return self.remembered("lost lanes", kernel.address, make)
 
     def registers(self) -> tuple[int, int]:
         """How many vector registers and accumulators the instructions name."""

@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     class Order(Protocol):
         """What happens before what."""
 
-        def unordered(self, codes: Array, returns: Array, agents: Array, kind: str) -> Array:
+        def unordered(self, codes: Array, returns: Array, agents: Array, kind: str, places: Array) -> Array:
             """Which accesses (`code_of`) do not happen before what some agents do now, one for each. returns: which of
-            the accesses give their agent a value. kind: what the agents do now: "read", "write" or "atomic"."""
+            the accesses give their agent a value. kind: what the agents do now: "read", "write" or "atomic". places:
+            the granule of each."""
 
         def apart(self, agents: Array, others: Array) -> Array:
             """How far a scope must reach to include both agents: `WORKGROUP` or `DEVICE`."""
@@ -310,7 +311,7 @@ class GridRaces:
             return None
         reads = fine is self._against_read
         bits = entries.bits | RETURNS if reads else entries.bits
-        wrong, narrow = self._wrong(grade, own[which], entries.codes, bits, fine)
+        wrong, narrow = self._wrong(grade, own[which], Entries(entries.at, entries.codes, bits, entries.labels), fine)
         if not wrong.any():
             return None
         harm = wrong & self._differs(len(own), stored)[which] if grade.kind == "write" else wrong
@@ -321,16 +322,16 @@ class GridRaces:
                         bool(entries.bits[first] & MAYBE >= DEVICE))  # fmt: skip
 
     def _wrong(
-        self, grade: Grade, own: Array, codes: Array, bits: Array,
-        fine: Callable[[Grade, Array, Array | int], Array],
-    ) -> tuple[Array, Array]:  # fmt: skip
+        self, grade: Grade, own: Array, entries: Entries, fine: Callable[[Grade, Array, Array | int], Array]
+    ) -> tuple[Array, Array]:
         """Which accesses collide with earlier ones; and which of them would not if their scopes reached far enough."""
+        codes, bits = entries.codes, entries.bits
         agents, others = (own >> CLOCK) - 1, (codes >> CLOCK) - 1
         wrong = ~fine(grade, bits, self.order.apart(agents, others))
         left = np.flatnonzero(wrong)
         if len(left):
             returns = bits[left] & RETURNS != 0
-            wrong[left] = self.order.unordered(codes[left], returns, agents[left], grade.kind)
+            wrong[left] = self.order.unordered(codes[left], returns, agents[left], grade.kind, entries.at[left])
         reaches = (bits & MAYBE).astype(bool) & bool(grade.reach)
         return wrong, reaches & fine(grade, bits, WORKGROUP)
 

@@ -107,7 +107,7 @@ def _known(answer: CheckedListing) -> str:
 
 WIDTH = 80
 NOUNS = {"invalid": "error", "wait states": "hazard", "wait": "missing wait", "vccz": "stale flag",
-         "shift amount": "wrong shift amount"}  # fmt: skip
+         "shift amount": "wrong shift amount", "exec": "loss of lanes"}  # fmt: skip
 """What the findings of a kind are called."""
 
 

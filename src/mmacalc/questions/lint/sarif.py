@@ -37,6 +37,7 @@ RULES = {
         "high-shift-amount",
         "A shift of 64 bits takes its amount from a register that gfx90a may read wrongly",
     ),
+    "exec": ("lost-lanes", "EXEC is not restored, or nothing reads a mask of lanes that is written"),
     "invalid": ("invalid-instruction", "No assembler accepts the instruction"),
 }
 """By the kind of a finding, the rule's name and what it says."""
