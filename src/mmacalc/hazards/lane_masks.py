@@ -45,6 +45,7 @@ _NARROWS = re.compile(r"v_cmpx_|s_and_(?:not0_)?(?:saveexec|wrexec)_|s_andn1_(?:
 """What leaves EXEC 0 where it is 0."""
 _NO_LANES = ("", "scalar", "message")
 _SCC = numbers_of("scc")
+_BRANCHES = ("s_cbranch_execz", "s_cbranch_execnz")
 
 
 class LostLanes(TupleRecord):
@@ -70,7 +71,7 @@ def lost_lanes(listing: Listing, blocks: Sequence[Block], target: str) -> Iterat
     tables = tables_of(target)
     yield from _without_lanes(listing, blocks, names, tables)
     written = {at for at, name in enumerate(names) if _WRITES_MASK.match(name) and not _other_lanes(listing, at, name)}
-    written |= {at for at, name in enumerate(names) if _copies(listing, at, name)}
+    written |= {at for at in range(len(names)) if _copies(listing, at, names)}
     if written:
         yield from _Masks(listing, blocks, names, tables, written).unread()
 
@@ -80,10 +81,13 @@ def _other_lanes(listing: Listing, at: int, name: str) -> bool:
     return name.startswith("s_xor_b") and any(one.startswith("exec") for one in listing.statements[at].operands)
 
 
-def _copies(listing: Listing, at: int, name: str) -> bool:
-    """Whether a statement saves EXEC, which v_cmpx narrows then."""
-    operands = listing.statements[at].operands
-    return name in ("s_mov_b32", "s_mov_b64") and operands[-1].startswith("exec")
+def _copies(listing: Listing, at: int, names: Sequence[str]) -> bool:
+    """Whether a statement saves EXEC, which v_cmpx narrows then. Other copies may be there for nothing (VCC's, where
+    LLVM has made s_cbranch_execnz of s_cbranch_vccnz)."""
+    if names[at] not in ("s_mov_b32", "s_mov_b64") or not listing.statements[at].operands[-1].startswith("exec"):
+        return False
+    behind = next((name for name in names[at + 1 :] if name.startswith("v_cmpx_") or "branch" in flags_of(name)), "")
+    return behind.startswith("v_cmpx_")
 
 
 # --- EXEC is 0 --------------------------------------------------------------------------------------------------------
@@ -92,17 +96,31 @@ def _copies(listing: Listing, at: int, name: str) -> bool:
 def _without_lanes(listing: Listing, blocks: Sequence[Block], names: Sequence[str], tables: str) -> Iterator[LostLanes]:
     """What runs without lanes behind a branch by EXEC."""
     found: dict[int, int] = {}
-    for block in blocks:
-        name = names[block.end - 1]
-        if name in ("s_cbranch_execz", "s_cbranch_execnz"):
-            falls = [one for one in block.following if blocks[one].start == block.end]
-            jumps = [one for one in block.following if one not in falls] or falls
-            for at in _first_lanes(listing, blocks, jumps if name == "s_cbranch_execz" else falls, names, tables):
+    for number, block in enumerate(blocks):
+        if names[block.end - 1] in _BRANCHES and _may_be_zero(listing, block, names, tables):
+            for at in _first_lanes(listing, blocks, _empty(blocks, number, names), names, tables):
                 found.setdefault(at, block.end - 1)
     for at, branch in sorted(found.items()):
         past = "takes" if names[branch] == "s_cbranch_execz" else "does not take"
         message = f"runs without any lane where {names[branch]} {past} its branch: EXEC is 0 and not restored"
         yield LostLanes(at, branch, message)
+
+
+def _may_be_zero(listing: Listing, block: Block, names: Sequence[str], tables: str) -> bool:
+    """Whether EXEC may be 0 at the end of a block: its last write there takes lanes away or exchanges them. Where none
+    is taken away the branch is always, or never, taken: compilers write such ones."""
+    for at in range(block.end - 2, block.start - 1, -1):
+        if not touched(listing.statements[at], tables).writes.isdisjoint(EXEC):
+            return not names[at].startswith(("s_or_b", "s_mov_b", "s_wqm_b"))
+    return False
+
+
+def _empty(blocks: Sequence[Block], number: int, names: Sequence[str]) -> list[int]:
+    """The blocks that come behind one where EXEC is 0."""
+    block = blocks[number]
+    falls = [one for one in block.following if blocks[one].start == block.end]
+    jumps = [one for one in block.following if one not in falls] or falls
+    return {"s_cbranch_execz": jumps, "s_cbranch_execnz": falls}.get(names[block.end - 1], [*block.following])
 
 
 def _first_lanes(
@@ -111,7 +129,8 @@ def _first_lanes(
     """On each path from some blocks the first statement of lanes, unless EXEC is written before."""
     seen, waiting = set(starts), [*starts]
     while waiting:
-        block = blocks[waiting.pop()]
+        number = waiting.pop()
+        block = blocks[number]
         for at in range(block.start, block.end):
             does = _does(listing.statements[at], names[at], tables)
             if does == "lanes":
@@ -119,8 +138,9 @@ def _first_lanes(
             if does:
                 break
         else:
-            waiting += [one for one in block.following if one not in seen]
-            seen.update(block.following)
+            behind = [one for one in _empty(blocks, number, names) if one not in seen]
+            waiting += behind
+            seen.update(behind)
 
 
 def _does(statement: Statement, name: str, tables: str) -> str:
@@ -231,7 +251,7 @@ class _Masks:
         mask = touched(self.listing.statements[at], self.tables).writes - EXEC - _SCC
         if not mask:
             return
-        copies = _copies(self.listing, at, self.names[at])
+        copies = _copies(self.listing, at, self.names)
         if "_saveexec_" not in self.names[at] and not copies:
             yield LostLanes(at, at, f"writes a mask of lanes to {register_names(mask)}, which nothing reads")
         elif not self._skipped(number, at, 1 if copies else 0):
