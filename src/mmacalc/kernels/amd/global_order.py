@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from ..device.undefined import Rows
     from .memory_model import Caches, MemoryModel
 
-    Chain = tuple[int, "Chain | None"]
+    Chain = tuple[int, "Chain | None", int]
+    """An access, the chain of those before it, and how many they are together."""
     Place = tuple[int, int]
     """The first granule of an access, and how many it has."""
 
@@ -337,7 +338,7 @@ class GlobalOrder:
         clocks, entries = self._history.get(agent, ([], []))
         at = bisect_right(clocks, clock) - 1
         if at < 0:
-            return Flag(self._zeros, self._zeros, code, label, place, (code, None))
+            return Flag(self._zeros, self._zeros, code, label, place, (code, None, 1))
         learned, local, meant, issued = entries[at]
         base = agent // self.each * self.each
         released, ideal = learned.copy(), meant.copy()
@@ -345,7 +346,7 @@ class GlobalOrder:
         released[:, part] = np.maximum(released[:, part], local)
         ideal[:, part] = np.maximum(ideal[:, part], issued)
         ideal[:, agent] = np.maximum(ideal[:, agent], clock)
-        return Flag(released, ideal, code, label, place, (code, None))
+        return Flag(released, ideal, code, label, place, (code, None, 1))
 
     def flag_at(self, place: Place, code: int, label: int) -> Flag:
         """What goes with the last write of a place."""
@@ -361,7 +362,8 @@ class GlobalOrder:
         own = self._released(place, code, label)
         if before is not None:
             released, meant = _joined([own.released, before.released]), _joined([own.meant, before.meant])
-            own = Flag(released, meant, code, label, place, (code, before.chain))
+            chain = before.chain if before.chain[2] < 2 * CHAIN else _shortened(before.chain)
+            own = Flag(released, meant, code, label, place, (code, chain, chain[2] + 1))
         self._flags[place] = own
         return own
 
@@ -376,6 +378,8 @@ class GlobalOrder:
         state.learned, state.meant = _joined([state.learned, flag.released]), _joined([state.meant, flag.meant])
         one = _Learned(flag, 0 if arrived else int(self.clock[row]), label)
         state.flags.append(one)
+        if len(state.flags) > UNACQUIRED:
+            state.flags = [_merged(state.flags[:-KEPT]), *state.flags[-KEPT:]]
         state.kept = [*state.kept[1 - KEPT :], one]
 
     # --- what is ordered ---
@@ -459,6 +463,33 @@ class GlobalOrder:
 
 KEPT = 16
 """Flags that a wave remembers having read."""
+UNACQUIRED = 4 * KEPT
+"""Flags that a wave may have read and not acquired, before older ones are taken together: a loop around a relaxed
+compare-and-swap reads them without end."""
+
+
+CHAIN = 4096
+"""Atomic operations on one place that are kept at least: more than the log of accesses has (`access_log`)."""
+
+
+def _shortened(chain: Chain) -> Chain:
+    """The last accesses of a chain."""
+    codes: list[int] = []
+    rest: Chain | None = chain
+    while len(codes) < CHAIN and rest is not None:
+        codes.append(rest[0])
+        rest = rest[1]
+    made: Chain = (codes[-1], None, 1)
+    for code in codes[-2::-1]:
+        made = code, made, made[2] + 1
+    return made
+
+
+def _merged(flags: list[_Learned]) -> _Learned:
+    """Several flags as one, which has arrived when all have."""
+    last = flags[-1].flag
+    released, meant = _joined([one.flag.released for one in flags]), _joined([one.flag.meant for one in flags])
+    return _Learned(last._replace(released=released, meant=meant), max(one.clock for one in flags), flags[-1].label)
 
 
 def _joined(rows: list[Array]) -> Array:
