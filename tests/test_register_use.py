@@ -13,10 +13,11 @@ from asm_texts import random_text
 from mmacalc.asm.decoded import RegisterOperand
 from mmacalc.asm.decoder import decode, text
 from mmacalc.asm.forms import forms
+from mmacalc.asm.operations import operation
 from mmacalc.asm.reader import read_line
-from mmacalc.asm.tables import FAMILY_OF, table
+from mmacalc.asm.tables import FAMILY_OF, instruction_names, table
 from mmacalc.asm.targets import target as target_of
-from mmacalc.hazards.register_use import decoded_use, entry_of, register_use
+from mmacalc.hazards.register_use import accesses, decoded_use, entry_of, register_use
 from samples import sampled
 from test_decoder import decodable
 
@@ -101,3 +102,23 @@ def test_a_decoded_instruction_is_used_as_its_text_says(target):
             wrong[text(one)] = ours, theirs
     assert wrong == {}
     assert len(found) > 2500
+
+
+def test_dpp_reads_what_it_writes_of_vector_registers_alone():
+    read: dict[str, set[str]] = {}
+    for target in ("gfx942", "gfx1100", "gfx1200", "gfx1250"):
+        for name in instruction_names():
+            one = operation(name, target)
+            for form in one.forms if one is not None else ():
+                operands = [_operand(use.kind) for use in form.operands]
+                if form.format.startswith(("vop3_dpp16", "dpp16", "dpp:")) and "" not in operands:
+                    text = f"{name} {', '.join(operands)} row_shr:1 row_mask:0xa bank_mask:0xf"
+                    for access, operand in zip(accesses(read_line(text), target), operands):
+                        read.setdefault(access, set()).add(operand[0])
+    assert read["rw"] == {"v"}
+    assert read["w"] == {"s"}
+
+
+def _operand(kind: str) -> str:
+    """A register of a kind of operands; "" of what the test leaves out."""
+    return {"v1": "v1", "x1": "v2", "s1": "s2", "s1/2": "s2"}.get(kind, "")

@@ -129,6 +129,8 @@ CASES = [
     ("gfx1201", "v_mov_b32 v1, s4\ns_mov_b32 s4, 1\n" + "ds_nop\n" * 4 + "s_mov_b32 s4, 2\nv_mov_b32 v1, s6", []),
     ("gfx1201", "v_mov_b32 v1, s4\n.L:\ns_add_co_i32 s4, s4, 1\ns_cbranch_scc1 .L\ns_endpgm",
      [(3, "s_wait_alu depctr_sa_sdst(0)")]),
+    ("gfx1201", "v_cmp_lt_f32_e64_dpp s4, v1, v1 row_xmask:1 row_mask:0xf bank_mask:0xf bound_ctrl:1\n"
+     "s_mov_b32 s5, 1\ns_mov_b32 s6, s5", []),  # DPP keeps lanes of vector registers, and reads no mask that it writes
     ("gfx1250", "v_mov_b32 v1, s4\ns_mov_b32 s5, 1\ns_mov_b32 s6, s5", []),
     ("gfx1100", "v_cmp_eq_u32_e64 s[2:3], v1, v2\nv_cndmask_b32_e64 v1, v2, v3, s[2:3]\ns_mov_b64 s[2:3], 0\n"
      "s_mov_b32 s6, s3", [(4, "s_waitcnt_depctr depctr_sa_sdst(0)")]),

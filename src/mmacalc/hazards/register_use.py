@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ..asm.decoded import DecodedInstruction
-    from ..asm.operations import Form, Operation
+    from ..asm.operations import Form, OperandUse, Operation
     from ..catalog import Entry
     from ..model import Instruction
 
@@ -597,7 +597,8 @@ def _accessed(instruction: DecodedInstruction) -> Iterator[tuple[str, object]]:
         if use.number:
             yield "", None
         else:
-            yield ("rw" if access == "w" and kept else access), next(destinations if use.destination else sources)
+            read = access == "w" and kept and _of_lanes(use)
+            yield ("rw" if read else access), next(destinations if use.destination else sources)
 
 
 def _span(operand: object) -> Spans:
@@ -699,6 +700,11 @@ _SCALAR = ("s", "S", "p", "q", "d")  # kinds of operands that are never vector r
 _ODD = set("13579bdf")  # the last digit of a number whose bit 0 says that an atomic returns
 
 
+def _of_lanes(use: OperandUse) -> bool:
+    """Whether an operand has vector registers: DPP keeps lanes of those, while masks and carries are written whole."""
+    return use.kind[:1] in ("v", "t", "a")
+
+
 def accesses(statement: Statement, arch: str) -> tuple[str, ...]:
     """How a statement accesses each of its operands, in the order of the text: "r", "w", or "rw".
 
@@ -725,8 +731,11 @@ def _accesses(name: str, statement: Statement, one: Operation | None, form: Form
     found = [*(operand.access for operand in form.operands), *["r"] * count][:count]
     if "relative" in one.flags:
         found[0] = "rw"
-    kept = _dpp(flags) or "unused_preserve" in flags.get("dst_unused", "").lower()
-    return tuple("rw" if access == "w" and kept else access for access in found)
+    if _dpp(flags) or "unused_preserve" in flags.get("dst_unused", "").lower():
+        for number, use in enumerate(form.operands[:count]):
+            if found[number] == "w" and _of_lanes(use):
+                found[number] = "rw"
+    return tuple(found)
 
 
 def form_of(statement: Statement, arch: str) -> Form | None:
