@@ -256,3 +256,24 @@ def test_lanes_that_a_barrier_finds_inactive_are_noted_and_those_that_the_workgr
         notes = [one for one in report.notes if one.kind == "exec"]
         assert [one.kind for one in notes] == kinds
         assert all(one.text == "s_barrier" and one.lanes == tuple(range(0, 64, 2)) for one in notes)
+
+
+GIVEN_BACK = """typedef float floats __attribute__((ext_vector_type(32)));
+extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(64, 64))) void k(floats *x, floats *y) {
+    int i = __builtin_amdgcn_workitem_id_x(); floats a[5];
+    for (int j = 0; j < 5; j++) a[j] = x[i * 5 + j];
+    for (int j = 0; j < 5; j++) y[i * 5 + j] = a[4 - j] * 2.f; }"""
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "gfx1201"])
+def test_registers_are_given_back_behind_an_s_nop_as_clang_does_it(target):
+    listing = hip_listing(GIVEN_BACK, target)
+    early = listing.replace("s_nop 0\n\ts_sendmsg sendmsg(MSG_DEALLOC_VGPRS)", "s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)")
+    assert early != listing
+    x = np.arange(64 * 160, dtype=np.float32)
+    for text, count in ((listing, 0), (early, 1)):
+        y = np.zeros_like(x)
+        findings = mmacalc.launch(assembled(text, target)["k"], 1, 64, x, y).findings
+        assert np.array_equal(y.reshape(64, 5, 32), x.reshape(64, 5, 32)[:, ::-1] * 2)
+        assert [one.text for one in findings] == ["s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)"] * count
+        assert [one.nops for one in mmacalc.lint(text, target).findings] == [("s_nop 0",)] * count

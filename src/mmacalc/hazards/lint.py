@@ -30,6 +30,8 @@ v_cmpx, and SGPRs (see `scalar_results`). On gfx1250 also copies into LDS behind
 (see `lds_copies`). Not looked at are the bytes of LDS that waves share, and what else LLVM waits for on gfx11 and
 gfx12, which `unchecked` says where the listing has such an instruction.
 
+On gfx11, gfx1200 and gfx1201 also vector registers that are given back (see `deallocation`).
+
 On all targets lanes that are lost are named: see `lane_masks`.
 """
 
@@ -48,6 +50,9 @@ from ..asm.targets import LLVM_VERSIONS, agreed, target
 from ..base.checks import arguments_checked
 from ..base.errors import Error, did_you_mean
 from ..base.records import Cache, TupleRecord, json_keys
+from .deallocation import MESSAGE as DEALLOCATION
+from .deallocation import REPAIR as IDLE
+from .deallocation import early_deallocations
 from .forwarding import Forwarding
 from .lane_masks import lost_lanes
 from .lds_copies import unwaited_copies
@@ -224,6 +229,7 @@ def _findings(
         found += _stale(listing, blocks, compiled)
         found += _high_shifts(listing, compiled)
         found += _lost_lanes(listing, blocks, compiled)
+        found += _deallocated(listing, compiled)
         try:
             found += list(_missing_waits(listing, blocks, compiled, expert))
             unfollowed = ""
@@ -430,6 +436,12 @@ def _lost_lanes(listing: Listing, blocks: Sequence[Block], compiled: str) -> Ite
         one, other = listing.statements[found.at], listing.statements[found.other]
         first = (other.number, other.text) if found.other != found.at else (0, "")
         yield found.at, Finding(one.number, one.text, *first, 0, 0, None, (), "exec", found.message)
+
+
+def _deallocated(listing: Listing, compiled: str) -> Iterator[tuple[int, Finding]]:
+    for at in early_deallocations(listing, compiled):
+        one = listing.statements[at]
+        yield at, Finding(one.number, one.text, 0, "", 0, 0, None, (IDLE,), "wait", DEALLOCATION)
 
 
 def _functions(listing: Listing) -> list[int]:

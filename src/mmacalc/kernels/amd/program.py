@@ -8,9 +8,11 @@ from ...asm.blocks import decoded_blocks
 from ...asm.decoded import RegisterOperand
 from ...asm.decoder import decode, text
 from ...asm.high_registers import chooses_registers, with_high_bits, with_registers_meant
+from ...asm.reader import read_listing
 from ...asm.tables import flags_of
 from ...base.errors import Error
 from ...base.records import Cache
+from ...hazards.deallocation import early_deallocations
 from ...hazards.lane_masks import lanes_lost
 from ...hazards.lint import missing_states
 from ...hazards.memory_waits import TooManyPaths, missing_result_waits
@@ -537,6 +539,15 @@ class Program:
             return lanes_lost([self.text(one) for one in listed], decoded_blocks(listed), kernel.target)
 
         return self.remembered("lost lanes", kernel.address, make)
+
+    def early_deallocations(self, kernel: Kernel) -> list[int]:
+        """The instructions, by number, that give back the vector registers of a kernel too early."""
+
+        def make() -> list[int]:
+            texts = [self.text(one) for one in self.of_kernel(kernel)]
+            return list(early_deallocations(read_listing("\n".join(texts)), kernel.target))
+
+        return self.remembered("early deallocations", kernel.address, make)
 
     def registers(self) -> tuple[int, int]:
         """How many vector registers and accumulators the instructions name."""
