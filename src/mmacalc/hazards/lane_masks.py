@@ -24,7 +24,7 @@ import re
 from ..asm.reader import read_listing
 from ..asm.tables import flags_of
 from ..base.records import TupleRecord
-from .register_use import bare, operation_of
+from .register_use import bare, is_matrix, operation_of
 from .touched import EXEC, numbers_of, register_names, tables_of, touched
 
 TYPE_CHECKING = False
@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 
 __all__ = ["LostLanes", "lanes_lost", "lost_lanes"]
 
-_ANY_LANES = ("v_readlane_", "v_readfirstlane_", "v_writelane_", "v_cmp", "v_nop", "v_mfma_", "v_smfmac_", "v_accvgpr")
-"""Vector instructions that EXEC does not stop, or whose result without lanes may be meant: an empty mask."""
+_MASKS = ("v_cmp", "v_nop", "v_accvgpr")
+_LANES_NAMED = frozenset(("lane_select", "read_lane"))
+"""Vector instructions that EXEC does not stop, or whose result without lanes may be meant: an empty mask. Beside these
+matrix instructions."""
 _WRITES_MASK = re.compile(
     r"v_cmp_|s_\w+_saveexec_|s_(?:n?and|x?n?or|andn[12]|orn[12]|and_not[01]|or_not[01])_b(?:32|64)$"
 )
@@ -151,7 +153,8 @@ def _does(statement: Statement, name: str, tables: str) -> str:
     if not found.writes.isdisjoint(EXEC):
         return "lanes" if _narrows(statement, name) else "writes"
     if name.startswith("v_"):
-        return "" if name.startswith(_ANY_LANES) else "lanes"
+        stopped = not (name.startswith(_MASKS) or flags_of(name) & _LANES_NAMED or is_matrix(name))
+        return "lanes" if stopped else ""
     return "lanes" if found.kind not in _NO_LANES else ""
 
 
@@ -183,11 +186,7 @@ class _Masks:
     def _effect(self, statement: Statement, name: str) -> tuple[int, int]:
         """The masks that a statement reads, and those that it writes."""
         flags = flags_of(name)
-        if (
-            "call" in flags
-            or name.startswith(("s_setpc", "s_rfe", "s_trap"))
-            or operation_of(name, self.tables) is None
-        ):
+        if "call" in flags or name.startswith("s_trap") or operation_of(name, self.tables) is None:
             return self.all, 0
         found = touched(statement, self.tables)
         reads = found.reads | (numbers_of("vcc") if name.endswith(("_vccz", "_vccnz")) else frozenset())
