@@ -254,17 +254,15 @@ class Case:
         if token in ("A_map", "B_map"):
             return self.mapped(token[0])
         if token in ("A_scale_map", "B_scale_map"):
-            at = token.startswith("B")
-            size = product.plan.a.depth // product.inst.block_size
-            packed = np.stack([mmacalc.pack_scales(each, size) for each in self.mx[at]]).view(np.uint64)
-            rows, columns = product.plan.scale_box("AB"[at])
-            if product.options.get("batch"):
-                return mmacalc.tensor_map(packed, (1, rows, columns))
-            return mmacalc.tensor_map(packed[0], (rows, columns))
+            side = token[0]
+            packed = self.packed_scales(side, product.plan.a.depth // product.inst.block_size).view(np.uint64)
+            several = product.options.get("batch") or (product.ends and side == "B")
+            box = (*[1] * bool(several), *product.plan.scale_box(side))
+            return mmacalc.tensor_map(packed if several else packed[0], box)
         if parameter in ("SA", "SB"):
             return self.mx["AB".index(parameter[1])]
         if product.inst.scaled and parameter in ("A_scales", "B_scales"):
-            return mmacalc.pack_scales(self.mx["AB".index(parameter[0])][0]).view(np.uint32)
+            return self.packed_scales(parameter[0], 4).view(np.uint32)
         if product.options.get("weights") and parameter == "B_scales":
             return self.weight_scales
         if parameter in vectors:
@@ -281,6 +279,13 @@ class Case:
             return self.metadata
         assert parameter in ("sums", "workspace"), parameter
         return self.workspace()
+
+    def packed_scales(self, side, blocks):
+        """Those of all products, or groups: of A's groups each begins with a tile of 128 rows of its own."""
+        ends, given = self.product.ends, self.mx["AB".index(side)]
+        parts = np.split(given[0], ends[:-1]) if ends and side == "A" else given
+        packed = [mmacalc.pack_scales(each, blocks) for each in parts]
+        return np.concatenate(packed)[None] if ends and side == "A" else np.stack(packed)
 
     def workspace(self):
         """The sums of all parts."""

@@ -9,8 +9,10 @@ from generated_products import Product
 from mmacalc import Error
 from samples import sampled
 from test_generate_block_scales import DEEPSEEK, MMA, TCGEN05, WGMMA
+from test_generate_slices import MXF8, NVF4
 
-ENDS = ([0, 37, 37, 166, 171], [5], [64, 128, 256])  # groups without rows, smaller and larger than a tile
+ENDS = ([0, 37, 37, 166, 171], [5], [64, 128, 256], [300, 300, 450, 700])
+"""Groups without rows, smaller and larger than a tile."""
 CASES = [
     ("gfx942", "v_mfma_f32_32x32x8_f16", ("row", "col"), ENDS[0], (40, 96),
      {"epilogue": "alpha,beta,bias=column,relu"}),
@@ -34,10 +36,18 @@ CASES = [
      {"n": 64, "block_scales": "1x128,1x128", "epilogue": "alpha,beta,bias=column,to=bf16"}),
     ("sm_100a", f"{TCGEN05}2.kind::f16", ("row", "row"), ENDS[2], (72, 72),
      {"epilogue": "scale=row,scale=column,relu"}),
+    ("sm_120a", NVF4, ("row", "col"), ENDS[0], (40, 192), {}),
+    ("sm_100a", f"{TCGEN05}2.kind::mxf8f6f4.block_scale.block32", ("row", "row"), ENDS[3], (144, 160),
+     {"n": 256, "epilogue": "bias=column,to=bf16"}),
+    ("sm_120a", MXF8, ("row", "col"), ENDS[0], (33, 200), {"epilogue": "scale=row,to=f16"}),
+    ("sm_103a", f"{TCGEN05}1.kind::mxf4.block_scale.block32", ("row", "col"), ENDS[0], (140, 352), {"n": 128}),
+    ("sm_80", f"{MMA}.m16n8k64.row.col.s32.s4.s4.s32", ("row", "col"), ENDS[0], (40, 192), {}),
+    ("sm_100a", f"{TCGEN05}2.kind::mxf4nvf4.block_scale.block16", ("row", "col"), ENDS[0], (140, 352),
+     {"n": 128, "scale": "ue4m3"}),
 ]  # fmt: skip
 
 
-@sampled(("target", "name", "orders", "ends", "sizes", "options"), CASES, 3, whole=6)
+@sampled(("target", "name", "orders", "ends", "sizes", "options"), CASES, 4, whole=7)
 def test_groups_of_rows_are_multiplied_each_by_its_own_b(target, name, orders, ends, sizes, options, tmp_path):
     case = Product(target, name, orders, (ends[-1], *sizes), tmp_path, ends=ends, **options).run()
     assert case.findings == []
@@ -49,7 +59,6 @@ def test_groups_of_rows_are_multiplied_each_by_its_own_b(target, name, orders, e
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"batch": 2}, "neither with batch nor with split_k"),
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"groups": 0}, "groups is from 1 to 65535; got 0"),
     ("gfx942", "v_mfma_f32_32x32x16_fp8_fp8", {"block_scales": "128x128,128x128"}, "are for single rows, 1x128"),
-    ("sm_100a", f"{TCGEN05}1.kind::mxf8f6f4.block_scale.block32", {}, "matrices without scales"),
     ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", {}, "are of dense matrices"),
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"language": "triton"}, "leave out groups"),
 ])  # fmt: skip

@@ -8,6 +8,7 @@ import pytest
 import mmacalc
 from generated_gemms import OPTIONS, laid_out
 from generated_kernels import compiled
+from generated_products import Product
 from mmacalc import Error
 from mmacalc.arithmetic.codecs import encode
 from mmacalc.codegen import gemm, gemm_cuda, gemm_tcgen05, gemm_tma, gemm_wgmma
@@ -15,8 +16,13 @@ from mmacalc.codegen.tensor_copies import box, swizzle_name
 from mmacalc.model.block_scales import block_scales_of
 from oracles.emulated_kernel import ptx_of
 from samples import sampled
+from test_generate_formats import MXF4 as MXF4_KIND
+from test_generate_formats import MXF8 as MXF8_KIND
+from test_generate_formats import NVF4 as NVF4_KIND
 
-MMA = "mma.sync.aligned"
+NVF4, MXF4 = f"{NVF4_KIND}.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", f"{MXF4_KIND}.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
+MXF8 = f"{MXF8_KIND}.scale_vec::1X.f32.e4m3.e2m1.f32.ue8m0"
+MMA, TCGEN05 = "mma.sync.aligned", "tcgen05.mma.cta_group::"
 CASES = [
     ("gfx942", "v_mfma_f32_32x32x8_f16", ("row", "row"), 3, 2, (37, 21, 75)),
     ("gfx90a", "v_mfma_f64_16x16x4f64", ("row", "col"), 2, None, (33, 16, 9)),
@@ -182,6 +188,27 @@ def test_slices_have_their_scales_along_k(target, name, split, batches, sizes, t
     right_in_slices(target, name, ("row", "col"), split, batches, sizes, tmp_path, scales="1x128,128x128")
 
 
+SCALED = [
+    ("sm_120a", NVF4, ("row", "col"), (140, 40, 704), {"split_k": 3, "batch": 2}),
+    ("sm_100a", f"{TCGEN05}1.kind::mxf8f6f4.block_scale.block32", ("row", "col"), (140, 150, 400),
+     {"n": 128, "split_k": 3, "batch": 2}),
+    ("sm_120a", MXF8, ("row", "row"), (37, 48, 400), {"split_k": 2, "batch": 2}),
+    ("sm_100a", f"{TCGEN05}2.kind::mxf4nvf4.block_scale.block16", ("row", "col"), (300, 140, 704),
+     {"n": 256, "split_k": 2, "scale": "ue4m3"}),
+    ("sm_120a", MXF4, ("row", "col"), (37, 21, 320), {"split_k": 2, "epilogue": "alpha,bias=column,to=bf16"}),
+    ("sm_80", f"{MMA}.m16n8k64.row.col.s32.s4.s4.s32", ("row", "col"), (37, 40, 320), {"split_k": 2, "batch": 2}),
+    ("sm_110a", f"{TCGEN05}1.kind::mxf8f6f4.block_scale.block32", ("col", "row"), (144, 144, 176),
+     {"n": 128, "batch": 3, "a": "e5m2"}),
+]  # fmt: skip
+
+
+@sampled(("target", "name", "orders", "sizes", "options"), SCALED, 2, whole=3)
+def test_slices_of_blocks_with_scales_or_of_4_bits_are_right(target, name, orders, sizes, options, tmp_path):
+    case = Product(target, name, orders, sizes, tmp_path, **options).run()
+    assert case.findings == []
+    assert case.wrong() == case.conflicts() == 0
+
+
 def test_parts_beyond_k_are_zeros(tmp_path):
     """More parts than stages: some have nothing to add."""
     right_in_slices("gfx942", "v_mfma_f32_16x16x16_f16", ("row", "col"), 7, None, (16, 16, 40), tmp_path)
@@ -192,11 +219,8 @@ def test_parts_beyond_k_are_zeros(tmp_path):
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"gemm": "9x9x9", "batch": 70000}, "batch is from 1 to 65535"),
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"split_k": 2}, "are of a whole GEMM"),
     ("gfx1100", "v_wmma_f16_16x16x16_f16", {"gemm": "9x9x9", "split_k": 2}, "its sibling that adds up in f32"),
-    ("sm_100a", "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.block32", {"gemm": "9x9x9", "batch": 2},
-     "of matrices without scales"),
     ("sm_80", f"{MMA}.m16n8k16.row.col.f16.f16.f16.f16", {"gemm": "9x9x9", "split_k": 2}, "its sibling that adds up"),
     ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", {"gemm": "9x9x9", "batch": 2}, "are of dense"),
-    ("sm_80", f"{MMA}.m16n8k64.row.col.s32.s4.s4.s32", {"gemm": "8x8x64", "split_k": 2}, "elements of whole bytes"),
     ("sm_80", f"{MMA}.m16n8k16.row.col.f32.f16.f16.f32", {"gemm": "8x8x64", "batch": 2, "weights": "int4"},
      "f32.f16.f16.f32 and weights"),
 ])  # fmt: skip

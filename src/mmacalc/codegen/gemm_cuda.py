@@ -487,14 +487,14 @@ def _scales_fetched(found: CudaPlan) -> Iterator[str]:
     deep = SCALE_BLOCKS * inst.block_size
     yield f"// Scales as mmacalc.pack_scales lays them out: a word of each row for {deep} k. A lane has those of the"
     yield "// rows and columns that thread ids choose: of two tiles of A, of four of B."
-    yield f"const int depth_words = (K + {deep - 1}) / {deep}, quad = lane % 4, eighth = lane / 4;"
+    yield "const int quad = lane % 4, eighth = lane / 4;  // scale_stride words are from tile to tile of 128 rows"
     counts = {"a": found.tiles_m // 2, "b": found.tiles_n // 4}
     every = ", ".join(
         f"{letter}_{when}[{count}][{words}]" for letter, count in counts.items() for when in ("now", "next")
     )
     yield f"unsigned int {every};"
     yield "const auto scale = [&](const unsigned int *scales, int row, int k) {"
-    yield f"    const int tile = row / {SCALE_ROWS} * depth_words + k / {deep};"
+    yield f"    const int tile = row / {SCALE_ROWS} * scale_stride + k / {deep};"
     yield f"    const int at = row % 32 * 4 + row % {SCALE_ROWS} / 32;"
     yield f"    const unsigned int word = scales[(long long)tile * {SCALE_ROWS} + at];"
     blocks = found.block_k // inst.block_size

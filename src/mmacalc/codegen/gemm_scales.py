@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from ..base.errors import Error
 from ..base.records import TupleRecord
+from ..families.tensor_memory import SCALE_BLOCKS, SCALE_BYTES, SCALE_ROWS
 from ..model.block_scales import block_scales_of
 from .epilogue import DIALECTS
 from .fragments import fragment
@@ -260,25 +261,31 @@ def end_of_stage(found: Plan | CudaPlan, stage: int = 0) -> Iterator[str]:
 
 
 class ScaleArrays(TupleRecord):
-    """The arrays of scales that a kernel takes: the parameters' type, their names, how many k have one, and rows of A
-    and columns of B."""
+    """The arrays of scales that a kernel takes: the parameters' type, their names, how many k, rows of A and columns of
+    B share a cell of them, and how many elements of the array a cell has; parts of K are multiples of `unit`."""
 
     pointer: str
     names: tuple[str, str]
     depth: int
     rows: int
     columns: int
+    cell: int
+    unit: int
 
 
 def scale_arrays(found: AnyPlan) -> ScaleArrays | None:
-    """Those of f32 along K, or those of MX formats, which AMD's kernels take as bytes; None of a GEMM without scales,
-    and of one that takes them otherwise."""
+    """Those of f32 along K; those of MX formats, which AMD's kernels take as bytes and those around mma.sync as words
+    in tiles (`mmacalc.pack_scales`); None of a GEMM without scales, and of one that takes tensor maps of them."""
     if found.scales:
-        return ScaleArrays("const float *", INPUTS, found.scales.depth, found.scales.rows, found.scales.columns)
+        rows, columns, depth = found.scales
+        return ScaleArrays("const float *", INPUTS, depth, rows, columns, 1, depth)
     inst = found.instruction
-    if inst.scaled and inst.architecture.family.language == "hip":
-        return ScaleArrays("const unsigned char *__restrict__ ", CODES, inst.block_size, 1, 1)
-    return None
+    if not inst.scaled or inst.in_tensor_memory:
+        return None
+    deep = SCALE_BLOCKS * inst.block_size  # k whose scales of a row are a word
+    if inst.architecture.family.language == "hip":
+        return ScaleArrays("const unsigned char *__restrict__ ", CODES, inst.block_size, 1, 1, 1, deep)
+    return ScaleArrays("const unsigned int *", INPUTS, deep, SCALE_ROWS, SCALE_ROWS, SCALE_BYTES // 4, deep)
 
 
 def declared(found: AnyPlan) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 
 from ..base.errors import Error
+from ..families.tensor_memory import SCALE_ROWS
 from .epilogue import finishing, output_format, parameters
 from .gemm_scales import blocks, declared, passed, scale_arrays, stride_passed, suffix
 from .gemm_scales import notes as scale_notes
@@ -35,9 +36,10 @@ if TYPE_CHECKING:
     Sliceable: TypeAlias = Plan | CudaPlan | TensorMemoryPlan
 
 __all__ = [
-    "MOST_PARTS", "checked_slices", "given_in_group", "group_function", "group_starts", "is_sliced", "k_range",
-    "mapped_group", "mapped_launch", "mapped_notes", "mapped_parameters", "mapped_places", "matrix_of", "name_ending",
-    "notes", "reduction", "sliced_kernel", "sliced_launch", "tile_places", "tile_plan", "tile_rows",
+    "MOST_PARTS", "checked_slices", "given_in_group", "group_call", "group_function", "group_places", "group_starts",
+    "is_sliced", "k_range", "mapped_group", "mapped_launch", "mapped_notes", "mapped_parameters", "mapped_places",
+    "matrix_of", "name_ending", "notes", "reduction", "sliced_kernel", "sliced_launch", "tile_places", "tile_plan",
+    "tile_rows",
 ]  # fmt: skip
 
 MOST_PARTS = 128
@@ -45,13 +47,13 @@ REDUCING = 256  # work-items of a workgroup that adds the parts
 GROUP_OF = """\
 // The group that has a row of tiles, which becomes its row of tiles, and the first row of the group; behind the last
 // group: their number.
-static __device__ int group_of(const int *ends, int groups, int block_m, int *tile_m, int *group_row) {
+static __device__ int group_of(const int *ends, int groups, int block_m, int *tile_m, int *group_rowMORE) {
     int group = 0;
-    *group_row = 0;
+    *group_row = 0;BEGIN
     for (; group < groups; ++group) {
         const int tiles = (ends[group] - *group_row + block_m - 1) / block_m;
         if (*tile_m < tiles) break;
-        *tile_m -= tiles;
+        *tile_m -= tiles;STEP
         *group_row = ends[group];
     }
     return group;
@@ -64,8 +66,8 @@ def checked_slices(found: Sliced, split: int | None, batch: int | None, groups: 
     """The plan with parts of K, batches, or groups.
 
     Raises:
-        Error: numbers out of range, scaled or sparse instructions, elements that share bytes in CUDA, or sums that a
-            workspace should not round; groups with these, or of an A that does not lie row by row.
+        Error: numbers out of range, sparse instructions or weights in CUDA, or sums that a workspace should not round;
+            groups with these, or of an A that does not lie row by row.
     """
     if split is None and batch is None and groups is None:
         return found
@@ -73,15 +75,11 @@ def checked_slices(found: Sliced, split: int | None, batch: int | None, groups: 
         if value is not None and not 1 <= value <= most:
             raise Error(f"{name} is from 1 to {most}; got {value}")
     inst = found.instruction
-    if inst.scaled and _language(found) == "cuda":
+    weights = getattr(found, "weights", False)
+    if _language(found) == "cuda" and (inst.sparse or weights):
         raise Error(
-            f"split_k, batch and groups of NVIDIA's kernels are of matrices without scales; {inst.name} has scales: "
-            "leave them out"
-        )
-    if _language(found) == "cuda" and (inst.sparse or found.b.bits != found.a.bits or inst.format("A").bits < 8):
-        raise Error(
-            "split_k, batch and groups of NVIDIA's kernels are of dense matrices with elements of whole bytes, both as "
-            f"wide: leave them out with {inst.name}{' and weights' * (found.b.bits != found.a.bits)}"
+            "split_k, batch and groups of NVIDIA's kernels are of dense matrices without weights of int4: leave them "
+            f"out with {inst.name}{' and weights' * weights}"
         )
     if (split or 1) > 1 and inst.format("D").bits < 32:
         raise Error(
@@ -159,6 +157,7 @@ def notes(found: Sliceable) -> Iterator[str]:
         yield "// the third dimension of the grid is their number."
     if found.groups:
         yield from _group_notes("The B of a group begins b_group elements behind the one before, aligned as ldb is.")
+    yield from _packed_notes(found)
     if found.split > 1:
         batches = "batches x " * bool(found.batches)
         yield f"// K is split into {found.split} parts, the second dimension of the grid. Each writes its sums to a"
@@ -173,13 +172,23 @@ def _group_notes(of_b: str) -> Iterator[str]:
     yield "// (M / BLOCK_M + groups) * (N / BLOCK_N, rounded up) is enough for groups of any sizes."
 
 
-def _elements(name: str, bits: int) -> str:
+def _elements(found: Sliceable, side: Side, name: str) -> str:
     """A number of elements as elements of the C type, where narrow ones share a byte."""
-    return name if bits >= 8 else f"({name}) / {8 // bits}"
+    cuda = _language(found) == "cuda"
+    each = 8 // min(8, found.instruction.operand("A").placement.slot_bits if cuda else side.bits)
+    return name if each == 1 else f"{name} / {each}" if name.isidentifier() else f"({name}) / {each}"
+
+
+def _leads(found: Sliceable) -> str:
+    """The leading dimensions of A and B as a tile takes them: of AMD in elements, in CUDA in those of the C type."""
+    names = (f"ld{side.name.lower()}" for side in (found.a, found.b))
+    if _language(found) == "hip":
+        return ", ".join(names)
+    return ", ".join(_elements(found, side, name) for side, name in zip((found.a, found.b), names))
 
 
 def _batched(found: Sliceable, side: Side) -> str:
-    return f" + {_elements(f'batch * {side.name.lower()}_batch', side.bits)}" if found.batches else ""
+    return f" + {_elements(found, side, f'batch * {side.name.lower()}_batch')}" if found.batches else ""
 
 
 def k_range(found: Sliceable) -> tuple[str, str]:
@@ -192,9 +201,20 @@ def mapped_notes(found: Sliceable) -> Iterator[str]:
     if found.batches:
         yield "// The maps of A and B have batches as their third dimension, boxes one of them; those of D are d_batch"
         yield "// elements apart, aligned as ldd is. The third dimension of the grid is their number."
+        yield from _packed_notes(found)
     yield from notes(found._replace(batches=None, groups=None))
     if found.groups:
         yield from _group_notes("The map of B has groups as its third dimension, boxes one of them.")
+        yield from _packed_notes(found)
+
+
+def _packed_notes(found: Sliceable) -> Iterator[str]:
+    """Where the scales of batches and groups lie that mmacalc.pack_scales lays out."""
+    if _has_scale_row(found) and found.groups:
+        yield "// Scales of A are packed group by group, one behind the other: those of a group begin with a tile of"
+        yield f"// {SCALE_ROWS} rows of its own. So do those of B."
+    elif _has_scale_row(found) and found.batches:
+        yield "// Scales are packed product by product and lie one behind the other."
 
 
 def matrix_of(found: Sliceable, side: str) -> str:
@@ -251,7 +271,7 @@ def _part_unit(found: Sliceable) -> int | str:
     arrays = scale_arrays(found)
     if arrays is None:
         return "BLOCK_K"
-    unit = math.lcm(found.block_k, 4 * arrays.depth)
+    unit = math.lcm(found.block_k, arrays.unit)
     return "BLOCK_K" if unit == found.block_k else unit
 
 
@@ -270,14 +290,15 @@ def mapped_launch(
     scales = passed(found)
     given = f"{scales}ends, {found.groups}, " if found.groups else scales
     scales += "ends, groups, " * bool(found.groups)
+    maps = "A_map, B_map, " + "A_scale_map, B_scale_map, " * found.instruction.scaled
     yield f"// cudaFuncSetAttribute({found.name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {shared});"
     grid = f"dim3({blocks}, {found.split}, {found.batches or 1})"
     yield f"// {found.name}<<<{grid}, {threads}, {shared}, stream>>>("
     if found.split > 1:
-        yield f"//     A_map, B_map, sums, {scales}{m}, {n}, {k});  // the maps, the workspace, {scales}M, N, K"
+        yield f"//     {maps}sums, {scales}{m}, {n}, {k});  // the maps, the workspace, {scales}M, N, K"
         yield from _reduce_launch(found, m, n, more, apart)
         return
-    yield f"//     A_map, B_map, D, {given}{m}, {n}, {k}, {n}{more}{apart});"
+    yield f"//     {maps}D, {given}{m}, {n}, {k}, {n}{more}{apart});"
     yield f"//     the maps, D, {scales}M, N, K, ldd{more}{names}"
 
 
@@ -288,7 +309,7 @@ def _declared(found: Sliceable, names: tuple[str, ...]) -> str:
 
 def mapped_group(found: Sliceable) -> Iterator[str]:
     """The group of a workgroup's tile in kernels that take tensor maps: all that is of rows or columns is then its."""
-    yield "const int group = group_of(ends, groups, BLOCK_M, &tile_m, &group_row);"
+    yield f"const int group = {group_call(found)};"
     yield "if (group == groups) return;  // there are fewer tiles than any sizes of groups can need"
     given = f"D, {passed(found)}" + parameters(found.instruction, found.epilogue).passed
     names = [name.strip() for name in given.split(",")]
@@ -299,7 +320,9 @@ def mapped_group(found: Sliceable) -> Iterator[str]:
 def sliced_kernel(found: Sliceable, name: str, aligned: str) -> Iterator[str]:
     """The parameters and the body of a kernel behind its attributes."""
     elements = ("a_element", "b_element") if _language(found) == "hip" else (found.a.element, found.b.element)
-    given = ", ".join([f"const {kind} *__restrict__ {side}" for kind, side in zip(elements, "AB")])
+    # In CUDA loads of __restrict__ matrices pass barriers, and ptxas spills when it has too many in flight.
+    alone = "__restrict__ " * (_language(found) == "hip")
+    given = ", ".join([f"const {kind} *{alone}{side}" for kind, side in zip(elements, "AB")])
     output = _output(found)
     if found.groups:
         yield from _grouped_kernel(found, name, aligned, f"{given}, {output} *D")
@@ -316,7 +339,7 @@ def sliced_kernel(found: Sliceable, name: str, aligned: str) -> Iterator[str]:
         more = parameters(found.instruction, found.epilogue).passed.replace(" C,", " C + batch * c_batch,")
         yield f"    tile<{aligned}>(A{a}, B{b}, D + batch * d_batch,"
         yield from _scales(found)
-        yield f"        M, N, K, lda, ldb, ldd{more}{stride_passed(found)});"
+        yield f"        M, N, K, {_leads(found)}, ldd{more}{stride_passed(found)});"
         yield "}"
         return
     yield _named(found, name)
@@ -327,22 +350,27 @@ def sliced_kernel(found: Sliceable, name: str, aligned: str) -> Iterator[str]:
     starts = []
     for side in (found.a, found.b):
         start = "(long long)first" + ("" if side.along_k else f" * ld{side.name.lower()}")
-        starts.append(f"{side.name}{_batched(found, side)} + {_elements(start, side.bits)}")
+        starts.append(f"{side.name}{_batched(found, side)} + {_elements(found, side, start)}")
     yield f"    tile<{aligned}>({starts[0]}, {starts[1]},"
     place = f"sums + ({'batch * SPLIT + ' * bool(found.batches)}part) * (long long)M * N"
     yield f"        {place},"
     yield from _scales(found)
-    yield f"        M, N, K - first < depth ? K - first : depth, lda, ldb, N{stride_passed(found)});"
+    yield f"        M, N, K - first < depth ? K - first : depth, {_leads(found)}, N{stride_passed(found)});"
     yield "}"
 
 
 def _batch_of_scales(arrays: ScaleArrays) -> tuple[str, str]:
     """The first scales of a batch, of A and of B."""
     depth = blocks(arrays.depth, "K")
-    rows, columns = (f"(long long)batch * ({extent}) * ({depth})" for extent in (
+    rows, columns = (_cells(f"(long long)batch * ({extent}) * ({depth})", arrays) for extent in (
         blocks(arrays.rows, "M"), blocks(arrays.columns, "N"))
     )  # fmt: skip
     return rows, columns
+
+
+def _cells(count: str, arrays: ScaleArrays) -> str:
+    """As many cells of scales as elements of their array."""
+    return count if arrays.cell == 1 else f"{count} * {arrays.cell}"
 
 
 def _scales(found: Sliceable) -> Iterator[str]:
@@ -350,7 +378,7 @@ def _scales(found: Sliceable) -> Iterator[str]:
     arrays = scale_arrays(found)
     if arrays is None:
         return
-    part = [f"first / {arrays.depth}"] * (found.split > 1)
+    part = [_cells(f"first / {arrays.depth}", arrays)] * (found.split > 1)
     for name, start in zip(arrays.names, _batch_of_scales(arrays)):
         yield f"        {' + '.join([name, *[start] * bool(found.batches), *part])},"
 
@@ -368,19 +396,20 @@ def _grouped_kernel(found: Sliceable, name: str, aligned: str, matrices: str) ->
     yield f"    {declared(found)}const int *ends, int groups,"
     yield f"    int M, int N, int K, int lda, int ldb, int ldd{more.declared}, long long b_group) {{"
     yield from _number(found, "int", "block", "workgroup_id", "x")
-    yield "    int tile_m, tile_n, group_row;"
+    yield f"    int tile_m, tile_n{group_places(found)};"
     yield "    place_block(block, M / BLOCK_M + groups, (N + BLOCK_N - 1) / BLOCK_N, &tile_m, &tile_n);"
-    yield "    const int group = group_of(ends, groups, BLOCK_M, &tile_m, &group_row);"
+    yield f"    const int group = {group_call(found)};"
     yield "    if (group == groups) return;  // there are fewer tiles than any sizes of groups can need"
     starts = group_starts(found)
     a, b = (
-        _elements(at, side.bits) for at, side in (("(long long)group_row * lda", found.a), ("group * b_group", found.b))
+        _elements(found, side, at)
+        for at, side in (("(long long)group_row * lda", found.a), ("group * b_group", found.b))
     )
     yield f"    tile<{aligned}>(A + {a}, B + {b}, D + {starts['D']},"
     if arrays := scale_arrays(found):
         yield from (f"        {name} + {starts[name]}," for name in arrays.names)
     given = given_in_group(found)
-    yield f"        ends[group] - group_row, N, K, lda, ldb, ldd{given}{stride_passed(found)},"
+    yield f"        ends[group] - group_row, N, K, {_leads(found)}, ldd{given}{stride_passed(found)},"
     yield "        tile_m, tile_n);"
     yield "}"
 
@@ -388,7 +417,35 @@ def _grouped_kernel(found: Sliceable, name: str, aligned: str, matrices: str) ->
 def group_function(found: Sliceable) -> Iterator[str]:
     """The function that looks for the group of a tile."""
     if found.groups:
-        yield GROUP_OF
+        yield _group_of(_has_scale_row(found))
+
+
+def _group_of(scaled: bool) -> str:
+    """The function, with the row of the group in A's scales where these lie in tiles of 128 rows."""
+    changes = {
+        "MORE": ", int *scale_row",
+        "BEGIN": "\n    *scale_row = 0;  // in tiles: a group begins with one of its own",
+        "STEP": f"\n        *scale_row += (ends[group] - *group_row + {SCALE_ROWS - 1}) / {SCALE_ROWS};",
+    }
+    found = GROUP_OF
+    for name, text in changes.items():
+        found = found.replace(name, text * scaled)
+    return found
+
+
+def _has_scale_row(found: Sliceable) -> bool:
+    """Whether A's scales lie in tiles of 128 rows, as `mmacalc.pack_scales` has them."""
+    return found.instruction.scaled and _language(found) == "cuda"
+
+
+def group_places(found: Sliceable) -> str:
+    """The names behind others in a declaration of what `group_call` finds."""
+    return (", group_row" + ", scale_row" * _has_scale_row(found)) * bool(found.groups)
+
+
+def group_call(found: Sliceable) -> str:
+    """The call that finds the group of a tile, and its first row."""
+    return f"group_of(ends, groups, BLOCK_M, &tile_m, &group_row{', &scale_row' * _has_scale_row(found)})"
 
 
 def group_starts(found: Sliceable) -> dict[str, str]:
@@ -398,7 +455,9 @@ def group_starts(found: Sliceable) -> dict[str, str]:
     starts["bias"] = "group_row" if found.epilogue.bias == "row" else column
     if arrays := scale_arrays(found):
         depth, columns = blocks(arrays.depth, "K"), blocks(arrays.columns, "N")
-        starts |= dict(zip(arrays.names, (f"{row} * ({depth})", f"(long long)group * ({columns}) * ({depth})")))
+        row = "(long long)scale_row" if _has_scale_row(found) else row
+        counts = f"{row} * ({depth})", f"(long long)group * ({columns}) * ({depth})"
+        starts |= dict(zip(arrays.names, (_cells(count, arrays) for count in counts)))
     return starts
 
 

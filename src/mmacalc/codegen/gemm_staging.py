@@ -400,9 +400,13 @@ def _one_stage(side: Side, asynchronous: bool) -> Iterator[str]:
     test = "more > 0" if side.along_k else f"{place} < left"
     yield f"                copy(to + n * {THREADS * VECTOR}, from[n], {test} ? {VECTOR} : 0);"
     yield "            } else {"
-    yield f"                {side.element} *const each = ({side.element} *)(tile + at + n * {THREADS * VECTOR});"
+    yield f"                union {{ u32x4 whole; {side.element} each[{count}]; }} found;  // no store conflicts"
     yield "#pragma unroll"
-    yield f"                for (int e = 0; e < {count}; ++e) each[e] = e < more ? from[n][e] : 0;"
+    yield f"                for (int e = 0; e < {count}; ++e) found.each[e] = e < more ? from[n][e] : 0;"
+    yield f"                *(u32x4 *)(tile + at + n * {THREADS * VECTOR}) = found.whole;"
+    if not partly:
+        yield "                // What comes next is not loaded before: ptxas would spill registers."
+        yield '                asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");'
     yield "            }"
     yield "            from[n] += next;"
     yield "        }"

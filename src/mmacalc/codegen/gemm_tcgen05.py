@@ -410,7 +410,7 @@ def source(found: TensorMemoryPlan, sizes: tuple[int, int, int]) -> str:
         sizes: M, N and K of the launch line that is shown.
     """
     each, matrices = tile_plan(found), [matrix_of(found, side) for side in "AB"]
-    given = copy_boxes([*matrices, *[""] * found.instruction.scaled])
+    given = copy_boxes(matrices)
     if found.group == 2:
         given = given.replace("complete_tx::bytes ", "complete_tx::bytes.cta_group::2 ")
     lines = [*_head(found), *_constants(found), f"{TENSOR_MAP}\n{MBARRIERS}\n{given}\n{FUNCTIONS}"]
@@ -435,7 +435,8 @@ def _head(found: TensorMemoryPlan) -> Iterator[str]:
         boxes = " and ".join(" x ".join(map(str, found.scale_box(name))) for name in "AB")
         blocks = f"mmacalc.pack_scales(scales, {found.a.depth // inst.block_size})"
         yield f"// Scales: a {inst.format('SA').name} for each {inst.block_size} k, laid out by {blocks}."
-        yield f"// Maps of A's and B's: rows of tiles, 8 bytes to an element, no swizzle, boxes {boxes}."
+        several = ", and their third dimension" if found.batches else ", B's with theirs" if found.groups else ""
+        yield f"// Maps of A's and B's: rows of tiles, 8 bytes to an element, no swizzle, boxes {boxes}{several}."
     pair = ["__cluster_dims__(x, y, z) __attribute__((cluster_dims(x, y, z)))"] * (found.group == 2)
     yield header(GRID_CONSTANT, *pair)
     yield SHARED_ADDRESS.rstrip()
@@ -572,11 +573,12 @@ def _copying(found: TensorMemoryPlan) -> Iterator[str]:
     if inst.scaled:
         step = found.scale_tiles * SCALE_BYTES // 8
         at = f"k / BLOCK_K * {step}"
-        row = "tile_m * 2 + rank" if pair else "tile_m"
-        yield f"            copy_box(a_scales + stage * A_SCALES, &A_scales, {at}, {row}, barrier);"
+        row = "scale_row + " * bool(found.groups) + ("tile_m * 2 + rank" if pair else "tile_m")
+        a, b = (f"{matrix}, barrier" if matrix else "barrier" for matrix in (matrix_of(found, side) for side in "AB"))
+        yield f"            copy_box(a_scales + stage * A_SCALES, &A_scales, {at}, {row}, {a});"
         tiles = inst.n // SCALE_ROWS
         column = f"tile_n * {tiles}" if tiles > 1 else "tile_n"
-        yield f"            copy_box(b_scales + stage * B_SCALES, &B_scales, {at}, {column}, barrier);"
+        yield f"            copy_box(b_scales + stage * B_SCALES, &B_scales, {at}, {column}, {b});"
     yield "            if (++stage == STAGES) stage = 0, ++round;"
     yield "        }"
     yield "    }"

@@ -15,7 +15,7 @@ from math import gcd
 from ..base.errors import Error
 from .epilogue import output_format
 from .gemm_scales import blocks, stride
-from .gemm_slices import given_in_group, k_range
+from .gemm_slices import given_in_group, group_call, group_places, k_range
 from .gemm_staging import ended, output_of
 from .tensor_copies import VECTOR
 
@@ -79,10 +79,10 @@ def tile_loop(found: TensorMemoryPlan, state: str) -> Iterator[str]:
         state: variables of the loop, with their first values.
     """
     yield f"for (int tile = block, {state}; tile < tiles; tile += blocks) {{"
-    yield f"    int tile_m, tile_n{', group_row' * bool(found.groups)};"
+    yield f"    int tile_m, tile_n{group_places(found)};"
     yield "    place_block(tile, tiles_m, tiles_n, &tile_m, &tile_n);"
     if found.groups:
-        yield "    const int group = group_of(ends, groups, BLOCK_M, &tile_m, &group_row);"
+        yield f"    const int group = {group_call(found)};"
 
 
 def block_loop(found: TensorMemoryPlan, more: str = "") -> Iterator[str]:

@@ -57,7 +57,7 @@ def pack_scales(scales: Any, blocks: int = SCALE_BLOCKS) -> Array:
     filled = np.zeros((rows, count), np.uint8)
     filled[: given.shape[0], : given.shape[1]] = given.view(np.uint8)
     tiles = filled.reshape(rows // SCALE_ROWS, 4, 32, count // SCALE_BLOCKS, SCALE_BLOCKS)
-    return np.ascontiguousarray(tiles.transpose(0, 3, 2, 1, 4).reshape(rows // SCALE_ROWS, -1))
+    return np.ascontiguousarray(tiles.transpose(0, 3, 2, 1, 4).reshape(rows // SCALE_ROWS, count * SCALE_ROWS))
 
 
 @arguments_checked
