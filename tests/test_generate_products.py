@@ -53,13 +53,16 @@ TURNED = [
     ("sm_80", f"{MMA}.m16n8k16.row.col.s32.s8.s8.s32", {"block_scales": "1x128,1x128", "epilogue": "bias=column"}),
     ("sm_90", f"{MMA}.m16n8k8.row.col.f64.f64.f64.f64", {}),
     ("sm_80", "mma.sp.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32", {}),
+    ("sm_90a", f"{WGMMA}.m64n64k32.s32.s8.s8", {}),
+    ("sm_80", "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32", {}),
+    ("sm_90a", f"{WGMMA}.m64n128k8.f32.tf32.tf32", {}),
+    ("sm_90a", f"{WGMMA}.m64n48k32.f32.e4m3.e5m2", {"split_k": 2}),
 ]
 
 
 @sampled(("case", "orders"), rotated(TURNED, [("col", "row"), ("row", "row"), ("col", "col")]), 3, whole=3)
 def test_matrices_of_any_width_that_lie_the_other_way_round_have_no_bank_conflict(case, orders, tmp_path):
     target, name, options = case
-    orders = ("row", "row") if name.startswith("mma.sp") else orders  # the others are copied element by element
     found = Product(target, name, orders, (160, 144, 256), tmp_path, **options).run()
     assert found.findings == []
     assert found.wrong() == 0

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     Place = TypeVar("Place", Digit, Item)
 
-__all__ = ["plan", "product_functions", "selectors", "source"]
+__all__ = ["PERMUTED", "matrix_loads", "plan", "product_functions", "selectors", "source"]
 
 WARPS = 2  # along M and along N
 WARP_M, WARP_N = 64, 64  # the part of D that a warp computes; half the columns where it takes too many registers
@@ -90,7 +90,7 @@ def plan(
     steps = max(1, DEPTH_BYTES * 8 // (inst.k * bits))
     if inst.sparse:
         steps = max(steps, selectors(inst))
-    tiles_m, tiles_n = WARP_M // inst.m, WARP_N // _shares(inst, bits) // inst.n
+    tiles_m, tiles_n = WARP_M // inst.m, WARP_N // _shares(inst, bits, order_a == "row") // inst.n
     a_registers, b_registers, of_tile = (inst.operand(name).registers for name in "ABD")
     while (sums := tiles_m * tiles_n * of_tile * (2 if scales else 1)) > MOST_SUMS or (
         sums + tiles_m * a_registers + tiles_n * b_registers > MOST_HELD
@@ -107,14 +107,18 @@ def plan(
     return checked_scales(CudaPlan(inst, tiles_m, tiles_n, steps, a, b, 1, weights=weights).with_stages(stages), scales)
 
 
-def _shares(inst: Instruction, bits: int) -> int:
+def _shares(inst: Instruction, bits: int, along_k: bool) -> int:
     """What the columns of a warp are divided by, since ptxas 13.0 spills although sums, A and B would fit.
 
-    It converts A and B of what the target has no opcode for, and holds metadata of a sparse A with long rows of B.
+    It converts A and B of what the target has no opcode for, and holds metadata of a sparse A with long rows of B, or
+    with an A that registers turn over.
+
+    Args:
+        along_k: whether A has k contiguous in memory.
     """
     if sass_of(inst, inst.arch)[1] == "emulated":
         return 4 if inst.sparse else 2
-    return 2 if inst.sparse and bits in (4, 16) else 1
+    return 2 if inst.sparse and (bits in (4, 16) or not along_k) else 1
 
 
 def _checked(inst: Instruction, order_a: str, order_b: str) -> int:
@@ -201,6 +205,15 @@ def _constants(found: CudaPlan) -> Iterator[str]:
 
 # --- from shared memory to registers, and the product ---
 
+PERMUTED = """\
+// Four bytes of two words, those that the digits of `which` name.
+static __device__ unsigned int permuted(unsigned int first, unsigned int second, unsigned int which) {
+    unsigned int found;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(found) : "r"(first), "r"(second), "r"(which));
+    return found;
+}
+"""
+
 
 def _products(found: CudaPlan) -> Iterator[str]:
     inst = found.instruction
@@ -209,13 +222,20 @@ def _products(found: CudaPlan) -> Iterator[str]:
     paired = any(_pairs(inst, side) for side in sides)
     yield from product_functions(inst, {matrix.transposed for matrix in given if matrix} | {True} & {paired})
     if paired:
-        yield "// Four bytes of two words, those that the digits of `which` name."
-        yield "static __device__ unsigned int permuted(unsigned int first, unsigned int second, unsigned int which) {"
-        yield "    unsigned int found;"
-        yield '    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(found) : "r"(first), "r"(second), "r"(which));'
-        yield "    return found;"
-        yield "}"
-        yield ""
+        yield PERMUTED
+
+
+def matrix_loads(trans: bool) -> Iterator[str]:
+    """The function `load_matrices`, or `load_matrices_turned`."""
+    name = f"ldmatrix.sync.aligned.m8n8.x4{'.trans' * trans}.shared.b16"
+    yield f"// Four 8x8 matrices{' of 16-bit elements, turned over' * trans}; each lane names a row."
+    parameters = "unsigned int *word, unsigned int row"
+    yield f"static __device__ void load_matrices{'_turned' * trans}({parameters}) {{"
+    yield f'    asm volatile("{name} {braced(0, 4)}, [%4];"'
+    outputs = [f'"=r"(word[{number}])' for number in range(4)]
+    yield from (f"    {line}" for line in operands(outputs, ['"r"(row)'], ' : "memory"'))
+    yield "}"
+    yield ""
 
 
 def product_functions(inst: Instruction, transposed: set[bool]) -> Iterator[str]:
@@ -225,15 +245,7 @@ def product_functions(inst: Instruction, transposed: set[bool]) -> Iterator[str]
         transposed: of the matrices that are loaded, whether they are turned over.
     """
     for trans in sorted(transposed):
-        name = f"ldmatrix.sync.aligned.m8n8.x4{'.trans' * trans}.shared.b16"
-        yield f"// Four 8x8 matrices{' of 16-bit elements, turned over' * trans}; each lane names a row."
-        parameters = "unsigned int *word, unsigned int row"
-        yield f"static __device__ void load_matrices{'_turned' * trans}({parameters}) {{"
-        yield f'    asm volatile("{name} {braced(0, 4)}, [%4];"'
-        outputs = [f'"=r"(word[{number}])' for number in range(4)]
-        yield from (f"    {line}" for line in operands(outputs, ['"r"(row)'], ' : "memory"'))
-        yield "}"
-        yield ""
+        yield from matrix_loads(trans)
     d, a, b = (registers_of(inst, name) for name in "DAB")
     yield "// d += a b"
     yield from _templates(inst)
