@@ -9,12 +9,17 @@ from mmacalc.arithmetic.codecs import decode, encode
 from mmacalc.codegen.attention import Seen, attention_plan
 from mmacalc.codegen.attention_cuda_plan import cuda_attention_plan
 from mmacalc.codegen.tensor_copies import swizzle_name
+from mmacalc.formats import FORMATS
 from oracles.emulated_kernel import ATTENTION, ptx_of
 
 EMPTY = 0x7DAD  # a NaN of f16; of bf16 a large number
-GAP = 8  # elements between rows in memory
-ROUNDING = {"f16": 2.0**-11, "bf16": 2.0**-8}
-SMALLEST = {"f16": 2.0**-25, "bf16": 0.0}  # half of the smallest number
+GAP = 16  # bytes between rows in memory
+ROUNDING = {"f16": 2.0**-11, "bf16": 2.0**-8, "e4m3": 2.0**-4}
+SMALLEST = {
+    "f16": 2.0**-25,
+    "bf16": 0.0,
+    "e4m3": 2.0**-16,
+}  # half of the smallest number; of P, which e4m3 has times 2^6
 FLUSHED = {("gfx90a", "f16"): 2.0**-14}  # operands of MFMA that are read as 0
 
 
@@ -47,7 +52,8 @@ class Attention:
         rng, form = np.random.default_rng(seed), self.inst.format("A")
         shapes = [(batches, heads, queries), *[(batches, heads // group, keys)] * 2, (batches, heads, queries)]
         widths = (self.head, self.head, self.head_v, self.head_v)
-        tensors = [Tensor(shape, width, form, rows_first) for shape, width in zip(shapes, widths)]
+        forms = (form, form, form, FORMATS["bf16"] if form.bits == 8 else form)
+        tensors = [Tensor(*each, rows_first) for each in zip(shapes, widths, forms)]
         q, k, v = (
             tensor.fill(rng.standard_normal((*tensor.shape, tensor.head)) * factor)
             for tensor, factor in zip(tensors, (size, 1, 1))
@@ -81,9 +87,15 @@ class Attention:
         instead of rounding, so 2^-23 for each; RDNA3's products of pairs err by some more.
         """
         head, keys, form = self.head, k.shape[2], self.inst.format("A").name
+        of_o = "bf16" if form == "e4m3" else form
         ulp = 2.0**-23 * (4 if self.target.startswith("gfx11") else 1)
+        # Sums of e4m3 have 14 bits on Ada and Hopper: of 33 that are added at once each is cut 2^-13 below the largest.
+        cut = 33 * 2.0**-13 if form == "e4m3" and self.target in ("sm_89", "sm_90a") else 0
         s = scale * np.einsum("bhmd,bhnd->bhmn", q, k)
-        s_off = scale * np.einsum("bhmd,bhnd->bhmn", abs(q), abs(k)) * (head + 2) * ulp + 4 * abs(s).max() * ulp
+        s_off = (
+            scale * np.einsum("bhmd,bhnd->bhmn", abs(q), abs(k)) * ((head + 2) * ulp + -(-head // 32) * cut)
+            + 4 * abs(s).max() * ulp
+        )
         if self.causal:
             rows, columns = np.arange(s.shape[2])[:, None], np.arange(keys)
             own = rows + keys - s.shape[2]
@@ -97,7 +109,8 @@ class Attention:
         p_off = p * (ROUNDING[form] + f32_off) + SMALLEST[form]
         p_off += np.where(p < FLUSHED.get((self.target, form), 0), p, 0)
         o = (p * share) @ v
-        bound = (p_off * share) @ abs(v) + abs(o) * (ROUNDING[form] + 2 * f32_off) + SMALLEST[form]
+        bound = (p_off * share) @ abs(v) + abs(o) * (ROUNDING[of_o] + 2 * f32_off) + SMALLEST[of_o]
+        bound = bound + -(-keys // 32) * cut * (p * share) @ abs(v)
         with np.errstate(divide="ignore"):
             return o, bound + 1e-30, np.log(total[..., 0]) + highest[..., 0], 2 * f32_off + 4 * abs(s_off).max()
 
@@ -109,8 +122,10 @@ class Tensor:
         self.shape, self.head, self.form, self.rows_first = shape, head, form, rows_first
         batches, heads, rows = shape
         outer = (rows, heads) if rows_first else (heads, rows)
-        self.memory = np.full((batches, *outer, head + GAP), EMPTY, np.uint16)
-        steps = [step // 2 for step in self.memory.strides]
+        size = form.bits // 8
+        self.empty = EMPTY >> 16 - form.bits
+        self.memory = np.full((batches, *outer, head + GAP // size), self.empty, f"u{size}")
+        steps = [step // size for step in self.memory.strides]
         self.strides = (steps[0], *(steps[2:0:-1] if rows_first else steps[1:3]))  # of batches, heads, rows
 
     def viewed(self):
@@ -126,4 +141,4 @@ class Tensor:
         return decode(self.viewed()[..., : self.head], self.form)
 
     def gaps_are_empty(self):
-        return bool((self.memory[..., self.head :] == EMPTY).all())
+        return bool((self.memory[..., self.head :] == self.empty).all())

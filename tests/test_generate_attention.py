@@ -16,7 +16,8 @@ from test_ptx_deletions import TOOL
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64"
-TCGEN05 = "tcgen05.mma.cta_group::1.kind::f16"
+FP8 = "mma.sync.aligned.m16n8k32.row.col"
+TCGEN05, TCGEN05_FP8 = (f"tcgen05.mma.cta_group::1.kind::{kind}" for kind in ("f16", "f8f6f4"))
 HIP = [
     ("gfx942", "v_mfma_f32_32x32x8_f16", 64, None),
     ("gfx908", "v_mfma_f32_16x16x16f16", 64, None),
@@ -57,13 +58,30 @@ CUDA = [
     ("sm_100a", f"{MMA}.f16.f16.f32", 64, {}),
     ("sm_100a", TCGEN05, 192, {"n": 64, "head_v": 128}),
     ("sm_90a", f"{WGMMA}n96k16.f32.bf16.bf16", 192, {"head_v": 128}),
+    ("sm_80", f"{MMA}.f16.f16.f32", 80, {"head_v": 16}),
+    ("sm_120a", f"{MMA}.bf16.bf16.f32", 224, {}),
+    ("sm_80", f"{MMA}.f16.f16.f32", 96, {}),
+    ("sm_86", f"{MMA}.f16.f16.f32", 256, {"head_v": 192}),
+    ("sm_89", f"{MMA}.f16.f16.f32", 48, {"tile": "64x48"}),
+    ("sm_89", f"{FP8}.f32.e4m3.e4m3.f32", 64, {}),
+    ("sm_100a", TCGEN05_FP8, 64, {"n": 64}),
+    ("sm_90a", f"{WGMMA}n64k32.f32.e4m3.e4m3", 64, {}),
+    ("sm_120a", f"{FP8}.f32.e4m3.e4m3.f32", 128, {"head_v": 32}),
+    ("sm_100a", TCGEN05_FP8, 128, {"n": 128}),
+    ("sm_90a", f"{WGMMA}n96k32.f32.e4m3.e4m3", 192, {"head_v": 128}),
+    ("sm_90a", f"{WGMMA}n32k32.f32.e4m3.e4m3", 32, {"tile": "64x32"}),
+    ("sm_120a", f"{FP8}.kind::f8f6f4.f32.e4m3.e4m3.f32", 96, {}),
 ]
 WINDOWS = [
     ("gfx942", "v_mfma_f32_32x32x8_f16", 64, {}), ("gfx1100", "v_wmma_f32_16x16x16_f16", 64, {"head_v": 96}),
     ("sm_80", f"{MMA}.f16.f16.f32", 64, {}), ("sm_90a", f"{WGMMA}n32k16.f32.f16.f16", 64, {}),
-    ("sm_100a", TCGEN05, 64, {"n": 32}), ("gfx1250", "v_wmma_f32_16x16x32_bf16", 128, {"head_v": 64}),
+    ("sm_100a", TCGEN05, 64, {"n": 32}), ("sm_120a", f"{FP8}.f32.e4m3.e4m3.f32", 64, {}),
+    ("gfx1250", "v_wmma_f32_16x16x32_bf16", 128, {"head_v": 64}),
 ]  # fmt: skip
-SMALL = [("sm_90a", f"{WGMMA}n32k16.f32.f16.f16", 32, {}), ("sm_100a", TCGEN05, 32, {"n": 32})]
+SMALL = [
+    ("sm_90a", f"{WGMMA}n32k16.f32.f16.f16", 32, {}), ("sm_100a", TCGEN05, 32, {"n": 32}),
+    ("sm_90a", f"{WGMMA}n32k32.f32.e4m3.e4m3", 32, {}),
+]  # fmt: skip
 
 
 def tried(made, *sizes, **options):
@@ -83,7 +101,7 @@ def test_attention_is_right_for_lengths_that_are_no_multiples_of_the_tile(target
     assert spills(made.path) == [0], "registers are spilled to scratch memory"
 
 
-@sampled(("target", "name", "head", "options"), CUDA, 2, whole=7)
+@sampled(("target", "name", "head", "options"), CUDA, 4, whole=12)
 def test_attention_of_nvidia_is_right_without_a_bank_conflict(target, name, head, options, tmp_path):
     chance = random.Random(f"{target} {name} {head}")
     for causal in (True, False):
@@ -207,19 +225,26 @@ def test_p_is_handed_over_as_chain_says():
     ("sm_90a", f"{WGMMA}n64k16.f32.f16.f16", {"attention": "1x1x3x3x64", "tile": "96x64"}, "is 64x64 or 128x64 for"),
     ("sm_90a", f"{WGMMA}n64k16.f16.f16.f16", {"attention": "1x1x3x3x64"}, "its sibling that adds up in f32"),
     ("sm_90a", f"{WGMMA}n192k16.f32.f16.f16", {"attention": "1x1x3x3x192"}, "with a smaller N"),
-    ("sm_90a", f"{WGMMA}n64k32.f32.e4m3.e4m3", {"attention": "1x1x3x3x64"}, "for f16 and bf16; A of"),
+    ("sm_90a", f"{WGMMA}n64k32.f32.e5m2.e4m3", {"attention": "1x1x3x3x64"}, "for f16, bf16 and e4m3; A of"),
+    ("sm_90a", f"{WGMMA}n80k32.f32.e4m3.e4m3", {"attention": "1x1x3x3x64"}, "second product, a multiple of 32; got 80"),
     ("sm_90a", f"{WGMMA}n96k16.f32.f16.f16", {"attention": "1x1x3x3x256"}, "use an instruction with a smaller N"),
     ("sm_90a", f"{WGMMA}n64k16.f32.f16.f16", {"attention": "1x1x3x3x64", "window": 8}, "give causal, too"),
     ("sm_90a", f"{WGMMA}n64k16.f32.f16.f16", {"window": 8}, "window is of attention: give attention, too"),
     ("sm_90a", f"{WGMMA}n64k16.f32.f16.f16", {"attention": "1x1x3x3x64", "causal": True, "window": 0}, "from 1 to"),
     ("sm_90a", f"{WGMMA}n64k16.f32.f16.f16", {"attention": "1x1x3x3x64x24"}, "a multiple of 16 up to 256, such as 64"),
+    ("sm_100a", TCGEN05_FP8, {"attention": "1x1x3x3x64", "a": "e5m2"}, "kind::f8f6f4 is e5m2"),
+    ("sm_100a", TCGEN05_FP8, {"attention": "1x1x3x3x80"}, "a multiple of 32 up to 256, such as 64; got 80"),
+    ("sm_89", f"{FP8}.f32.e4m3.e5m2.f32", {"attention": "1x1x3x3x64"}, "is e4m3 and B e5m2"),
     ("sm_100a", TCGEN05, {"attention": "1x1x3x3x64", "n": 192}, "is up to 128 for attention; got 192"),
     ("sm_100a", TCGEN05, {"attention": "1x1x3x3x64", "m": 64}, "M = 128; got M = 64"),
     ("sm_100a", TCGEN05.replace("::1", "::2"), {"attention": "1x1x3x3x64"}, f"use {TCGEN05}"),
     ("sm_100a", TCGEN05.replace("mma", "mma.ws"), {"attention": "1x1x3x3x64"}, f"use {TCGEN05}"),
     ("sm_100a", TCGEN05, {"attention": "1x1x3x3x64", "stages": 3}, "leave out stages"),
     ("sm_75", "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", {"attention": "1x1x3x3x64"}, "sm_80 and later have"),
-    ("sm_80", f"{MMA}.f16.f16.f32", {"attention": "1x1x3x3x96"}, "is 32, 64, 128; got 96"),
+    ("sm_80", f"{MMA}.f16.f16.f32", {"attention": "1x1x3x3x72"}, "a multiple of 16 up to 256, such as 64; got 72"),
+    ("sm_80", f"{MMA}.f16.f16.f32", {"attention": "1x1x3x3x240"}, "has heads of up to 224"),
+    ("sm_80", f"{MMA}.f16.f16.f32", {"attention": "1x1x3x3x128", "tile": "64x80"}, "up to 64 with heads of 128"),
+    ("sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", {"attention": "1x1x3x3x64x48"}, "a multiple of 32"),
     ("sm_80", f"{MMA}.f16.f16.f32", {"attention": "1x1x3x3x64", "tile": "128x64"}, "has 64 queries and a multiple"),
     ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", {"attention": "1x1x3x3x64"}, "not mma.sp"),
 ])  # fmt: skip
@@ -239,6 +264,16 @@ def test_the_instruction_of_an_attention_is_chosen_by_target_and_head(target, he
     found = attention_instruction(target, (1, 1, 64, 64, head), "bf16")
     assert (found.name, found.n) == (name, n)
     assert name in mmacalc.generate(found, attention=(1, 1, 64, 64, head))
+
+
+@pytest.mark.parametrize(("target", "name"), [
+    ("sm_89", f"{FP8}.f32.e4m3.e4m3.f32"), ("sm_90a", f"{WGMMA}n128k32.f32.e4m3.e4m3"), ("sm_100a", TCGEN05_FP8),
+    ("sm_120a", f"{FP8}.f32.e4m3.e4m3.f32"),
+])  # fmt: skip
+def test_attention_of_fp8_is_generated_around_the_targets_own_instruction_or_refused(target, name):
+    assert attention_instruction(target, (1, 1, 64, 64, 128), "fp8").name == name
+    with pytest.raises(Error, match="is generated for f16, bf16; got 'fp8'"):
+        attention_instruction("gfx950", (1, 1, 64, 64, 128), "fp8")
 
 
 @pytest.mark.parametrize(("target", "says"), [

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from .gemm import Piece, Turn
 
 __all__ = [
-    "KEYS", "MOST_HEAD", "AttentionPlan", "Problem", "Seen", "attention_plan", "checked_instruction", "problem_of",
-    "seen_of", "tile_of",
+    "FORMATS", "FP8", "KEYS", "MOST_HEAD", "AttentionPlan", "Problem", "Seen", "attention_plan", "checked_instruction",
+    "problem_of", "seen_of", "tile_of",
 ]  # fmt: skip
 
 WORKGROUP_QUERIES = 128
@@ -45,6 +45,7 @@ FEWER_KEYS = {"gfx11": 16, "gfx10": 16, "gfx120": 32}
 halves of a wave hold all of Q, three quarters)."""
 MOST_HEAD = 256
 FORMATS = ("f16", "bf16")
+FP8 = "e4m3"  # of NVIDIA: Q, K and V; P is rounded to it, O is of bf16
 
 
 class Problem(TupleRecord):
@@ -213,7 +214,7 @@ def checked_instruction(inst: Instruction) -> None:
     """Refuse an instruction around which no attention kernel is written.
 
     Raises:
-        Error: it is sparse, scaled, of several blocks, not of f16 or bf16, or does not add up in f32.
+        Error: it is sparse, scaled, of several blocks, not of f16, bf16 or (NVIDIA) e4m3, or does not add up in f32.
     """
     dense = not inst.sparse and not inst.scaled and inst.blocks == 1 and "wmma" not in inst.features
     if not dense or inst.flops == 0:
@@ -222,10 +223,12 @@ def checked_instruction(inst: Instruction) -> None:
             f"scales, of one block; not {inst.name}"
         )
     forms = [inst.format(name).name for name in "AB"]
-    if forms[0] != forms[1] or forms[0] not in FORMATS:
+    known = (*FORMATS, *[FP8] * (inst.architecture.family.language == "cuda"))
+    if forms[0] != forms[1] or forms[0] not in known:
+        words = " and ".join([", ".join(known[:-1]), known[-1]])
         raise Error(
-            f"attention is generated for f16 and bf16; A of {inst.name} is {forms[0]} and B {forms[1]}: use an "
-            "instruction with f16 or bf16 operands"
+            f"attention is generated for {words}; A of {inst.name} is {forms[0]} and B {forms[1]}: use an instruction "
+            "with such operands"
         )
     if {inst.format(name).name for name in "CD"} != {"f32"}:
         raise Error(

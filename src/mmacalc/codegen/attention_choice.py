@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..base.checks import shown
 from ..base.errors import Error
 from ..catalog import entry
-from .attention import FORMATS, attention_plan, problem_of
+from .attention import FORMATS, FP8, attention_plan, problem_of
 from .attention_cuda_plan import cuda_attention_plan
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ def attention_instruction(arch: str, sizes: str | Sequence[int], element: str = 
     most products. Heads that do not fit the first go to the next.
 
     Args:
-        sizes: as of `generate(attention=...)`. element: "f16" or "bf16".
+        sizes: as of `generate(attention=...)`. element: "f16", "bf16", or of NVIDIA "fp8".
 
     Raises:
         Error: there is none; with what the last one said.
@@ -36,10 +36,12 @@ def attention_instruction(arch: str, sizes: str | Sequence[int], element: str = 
     >>> attention_instruction("MI300X", "1x16x4096x4096x128").name
     'v_mfma_f32_32x32x8_f16'
     """
-    if element not in FORMATS:
-        raise Error(f"attention is generated for {' and '.join(FORMATS)}; got {shown(element)}")
     architecture = entry(arch).architecture
     architecture.family.require("generate", architecture.title)
+    known = (*FORMATS, *["fp8"] * (architecture.family.language == "cuda"))
+    if element not in (*known, FP8):
+        raise Error(f"attention is generated for {', '.join(known)}; got {shown(element)}")
+    element = FP8 if element == "fp8" else element
     problem, reason = problem_of(sizes), ""
     found: list[tuple[int, Instruction]] = []
     for inst in _candidates(arch, element):
@@ -66,7 +68,8 @@ def _candidates(arch: str, element: str) -> Iterator[Instruction]:
         if not inst.sparse and not inst.scaled and inst.blocks == 1 and inst.flops and "wmma" not in inst.features
     ]
     if entry(arch).architecture.tcgen05:
-        blackwell = entry(arch).instruction("tcgen05.mma.cta_group::1.kind::f16")
+        kind = "f8f6f4" if element == FP8 else "f16"
+        blackwell = entry(arch).instruction(f"tcgen05.mma.cta_group::1.kind::{kind}")
         yield from (blackwell.split_parameters({"n": keys, "a": element})[0] for keys in KEYS)
     formats = [[inst.format(name).name for name in "ABCD"] for inst in known]
     fitting = [inst for inst, each in zip(known, formats) if each == [element, element, "f32", "f32"]]

@@ -11,16 +11,19 @@ from .attention_parts import (
     constants,
     head,
     held_in_registers,
+    is_fp8,
     masked,
+    order_of_p,
     places,
     rescaled,
+    result_type,
     rounded_words,
     seen,
     softmax_functions,
     stores,
 )
 from .fragments import fragment, runs
-from .gemm_cuda import product_functions
+from .gemm_cuda import PERMUTED, product_functions
 from .gemm_staging import VECTOR, copy_async
 from .ldmatrix import matrices
 from .ptx import SYNCHRONIZE
@@ -41,15 +44,20 @@ WAIT_ALL = """\
 static __device__ void wait_for_all_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 """
 COPY_ROWS = """\
-// Starts to copy a tile of K or V, rows of ROW_BYTES: `at` is the place in shared memory of what this thread copies
-// first, whose row and column `from` points to; zeros beyond the rows that are left. The rows of a round have the
-// swizzle of the first.
-template <int ROW_BYTES>
+// Starts to copy a tile of K or V, panels of BLOCK_N rows of ROW_BYTES: `at` is the place in shared memory of what this
+// thread copies first, whose row and column `from` points to; zeros beyond the rows that are left. The rows of a round
+// have the swizzle of the first.
+template <int ROW_BYTES, int PANELS>
 static __device__ void copy_rows(unsigned char *at, const element *from, int stride, int row, int left) {
     enum { ROWS = THREADS * 16 / ROW_BYTES };  // that the threads copy at once
 #pragma unroll
-    for (int n = 0; n < BLOCK_N; n += ROWS)
-        copy(at + n * ROW_BYTES, from + (long long)n * stride, row + n < left ? 16 : 0);
+    for (int panel = 0; panel < PANELS; ++panel)
+#pragma unroll
+        for (int n = 0; n < BLOCK_N; n += ROWS)
+            if (BLOCK_N % ROWS == 0 || row + n < BLOCK_N)
+                copy(at + (panel * BLOCK_N + n) * ROW_BYTES, from + panel * (ROW_BYTES / (int)sizeof(element)) + \
+(long long)n * stride,
+                     row + n < left ? 16 : 0);
 }
 """
 
@@ -65,7 +73,7 @@ def source(found: CudaAttentionPlan, sizes: Problem) -> str:
     lines += [copy_async(1, "committed last", pointer=True), WAIT_ALL]
     for side in (found.k, found.v):
         lines += side.tile.function()
-    lines += [COPY_ROWS, *product_functions(found.instruction, {False, True})]
+    lines += [COPY_ROWS, *[PERMUTED] * is_fp8(found), *product_functions(found.instruction, {False, True})]
     return "\n".join([*lines, *_kernel(found, held), *_launch(found, sizes), ""])
 
 
@@ -74,14 +82,16 @@ def _constants(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     yield from constants(found, held)
     yield f"enum {{ STEPS = {found.head // inst.k}, STEPS_P = {found.block_n // inst.k} }};  // of each product"
     k, v = found.k.tile, found.v.tile
-    yield f"enum {{ K_BYTES = {k.bytes}, V_BYTES = {v.bytes}, K_ROW = {k.row_bytes}, V_ROW = {v.row_bytes} }};"
+    yield f"enum {{ K_BYTES = {k.bytes}, V_BYTES = {v.bytes} }};"
+    rows, counts = f"K_ROW = {k.panel}, V_ROW = {v.panel}", (each.row_bytes // each.panel for each in (k, v))
+    yield "enum {{ {}, K_PANELS = {}, V_PANELS = {} }};  // bytes of a panel's row".format(rows, *counts)
     yield ""
 
 
 def _kernel(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     yield 'extern "C" __global__ void __launch_bounds__(THREADS)'
     yield f"{found.name}("
-    yield "    const element *Q, const element *K, const element *V, element *O, float *L,"
+    yield f"    const element *Q, const element *K, const element *V, {result_type(found)} *O, float *L,"
     yield "    int M, int N, int heads, int group, float scale, int q_row, int k_row, int v_row, int o_row,"
     yield "    long long q_head, long long k_head, long long v_head, long long o_head,"
     yield "    long long q_batch, long long k_batch, long long v_batch, long long o_batch) {"
@@ -91,7 +101,7 @@ def _kernel(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     yield f"    const int lane = thread % LANES, first_m = block_m + thread / LANES * {found.instruction.m};"
     for lines in (_copied(found), seen(found, held), _queries(found), _matrix_places(found), _loop(found, held)):
         yield from indented(lines)
-    yield from indented(stores(held))
+    yield from indented(stores(found, held, is_fp8(found)))
     yield "}"
     yield ""
 
@@ -105,24 +115,25 @@ def _copied(found: CudaAttentionPlan) -> Iterator[str]:
         yield f"    {letter}_byte = thread * {VECTOR} % {name}_ROW;  // row and column"
         start = f"batch * {letter}_batch + head / group * {letter}_head"
         row = f"(long long)(first_key + {letter}_first) * {letter}_row"
-        yield f"const element *{letter}_from = {name} + {start} + {row} + {letter}_byte / 2;"
+        yield f"const element *{letter}_from = {name} + {start} + {row} + {letter}_byte / {side.bytes};"
         yield f"unsigned char *const {letter}_to = {letter}_tile + {letter}_place({letter}_first, {letter}_byte);"
     yield ""
 
 
 def _loop(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     yield f"float o[TILES_V][{len(held.items)}] = {{}};"
-    yield "copy_rows<K_ROW>(k_to, k_from, k_row, k_first, keys - first_key);"
+    yield "copy_rows<K_ROW, K_PANELS>(k_to, k_from, k_row, k_first, keys - first_key);"
     yield "commit_copies();"
     yield "for (int key = first_key, stage = 0; key < keys; key += BLOCK_N, stage ^= 1) {"
     yield "    wait_for_all_copies();  // of K"
     yield f"    {SYNCHRONIZE}  // and V and the K before are multiplied: their places are free"
-    yield "    copy_rows<V_ROW>(v_to, v_from, v_row, v_first, keys - key);"
+    yield "    copy_rows<V_ROW, V_PANELS>(v_to, v_from, v_row, v_first, keys - key);"
     yield "    commit_copies();"
     yield "    v_from += (long long)BLOCK_N * v_row;"
     yield "    k_from += (long long)BLOCK_N * k_row;"
     yield "    if (key + BLOCK_N < keys)"
-    yield "        copy_rows<K_ROW>(k_to + (stage ^ 1) * K_BYTES, k_from, k_row, k_first, keys - key - BLOCK_N);"
+    to = "k_to + (stage ^ 1) * K_BYTES"
+    yield f"        copy_rows<K_ROW, K_PANELS>({to}, k_from, k_row, k_first, keys - key - BLOCK_N);"
     yield "    commit_copies();"
     yield ""
     yield from indented(_scores(found))
@@ -135,12 +146,13 @@ def _loop(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     yield ""
 
 
-def _both(found: CudaAttentionPlan) -> tuple[Matrices, Matrices]:
-    """How ldmatrix loads K and V, which both lie in shared memory as rows of a head's elements."""
+def _both(found: CudaAttentionPlan) -> tuple[Matrices, Matrices | None]:
+    """How ldmatrix loads K and V, which both lie in shared memory as rows of a head's elements; None: bytes of V are
+    permuted behind it."""
     b = fragment(found.instruction.operand("B"))
     k, v = matrices(b, "col"), matrices(b, "row")
-    assert k is not None  # of 16 bits, from sm_75 on
-    assert v is not None
+    assert k is not None  # from sm_75 on
+    assert (v is None) == is_fp8(found)
     return k, v
 
 
@@ -179,11 +191,12 @@ def _matrix_places(found: CudaAttentionPlan) -> Iterator[str]:
     yield "int k_at[STEPS];"
     yield "#pragma unroll"
     yield "for (int step = 0; step < STEPS; ++step)"
-    yield f"    k_at[step] = k_place({inst.n} * {tile} + {k.row()}, step * {2 * inst.k} + {k.byte()});"
+    yield f"    k_at[step] = k_place({inst.n} * {tile} + {k.row()}, step * {found.k.bytes * inst.k} + {k.byte()});"
     yield "int v_at[TILES_V];"
     yield "#pragma unroll"
     yield f"for (int tile = 0; tile < TILES_V; tile += {each})"
-    yield f"    v_at[tile] = v_place({v.row()}, {2 * inst.n} * (tile + {tile}) + {v.byte()});"
+    place = f"{v.row()}, {2 * inst.n} * (tile + {tile}) + {v.byte()}" if v else f"lane, {inst.n} * tile"
+    yield f"    v_at[tile] = v_place({place});"
     yield ""
 
 
@@ -210,15 +223,24 @@ def _values(found: CudaAttentionPlan) -> Iterator[str]:
     inst = found.instruction
     count = inst.operand("B").registers
     each = 4 // count
-    yield "// P is A of the second product as it lies in the first one's registers, rounded."
+    words = ": V's keys take its order" if is_fp8(found) else ""
+    yield f"// P is A of the second product as it lies in the first one's registers, rounded{words}."
     yield "#pragma unroll"
     yield "for (int step = 0; step < STEPS_P; ++step) {"
     yield f"    unsigned int p[{inst.operand('A').registers}];"
-    yield from (f"    {line}" for line in rounded_words(inst.operand("A").registers, inst.operand("D").registers))
+    count_p, of_tile = inst.operand("A").registers, inst.operand("D").registers
+    yield from (f"    {line}" for line in rounded_words(count_p, of_tile, "step", is_fp8(found), order_of_p(found)))
     yield "#pragma unroll"
     yield f"    for (int tile = 0; tile < TILES_V; tile += {each}) {{"
     yield f"        unsigned int part[{each}][{count}];"
-    yield f"        load_matrices_turned(part[0], v_stage + v_at[tile] + step * {inst.k} * V_ROW);"
+    if is_fp8(found):
+        yield "        unsigned int pairs[4];  // of keys, of two neighbours in a row of V: of two tiles"
+        yield f"        load_matrices_turned(pairs, v_stage + v_at[tile] + step * {inst.k} * V_ROW);"
+        for n in range(4):
+            which = "0x6420" if n < 2 else "0x7531"
+            yield f"        part[{n // 2}][{n % 2}] = permuted(pairs[{n % 2 * 2}], pairs[{n % 2 * 2 + 1}], {which});"
+    else:
+        yield f"        load_matrices_turned(part[0], v_stage + v_at[tile] + step * {inst.k} * V_ROW);"
     yield "#pragma unroll"
     yield f"        for (int n = 0; n < {each}; ++n) multiply(o[tile + n], p, part[n]);"
     yield "    }"

@@ -19,7 +19,7 @@ from ..memory_access.swizzles import MODES
 from .attention import KEYS, MOST_HEAD, Problem, Seen, checked_instruction, tile_of
 from .gemm_staging import FIRST_ASYNC, STATIC_BYTES, THREADS, target_number
 from .source import kernel_name, memory_type
-from .staging import Side, matrix_swizzle
+from .staging import Side
 from .tensor_copies import ALIGNMENT, SHARED_BYTES
 from .wgmma import WARPGROUP, widest
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from ..model import Instruction
 
-__all__ = ["CudaAttentionPlan", "cuda_attention_plan"]
+__all__ = ["TURNED_PLACES", "CudaAttentionPlan", "cuda_attention_plan"]
 
-MMA_HEADS = (32, 64, 128)  # of mma.sync
+TURNED_PLACES = 2  # in shared memory for tiles of V that are turned over
 MMA_STAGES = 2  # tiles of K in shared memory of kernels around mma.sync, and one of V
 STATIC_MARGIN = 256  # bytes of shared memory, for mbarriers
 MOST_GROUPS = 2  # warpgroups that share the tiles of K and V
@@ -39,6 +39,7 @@ LEAST_STAGES, MOST_STAGES = 3, 4  # tiles of K and V in shared memory: the next 
 # N of a tile, with more of which ptxas 13.0 spills: of wgmma, where four threads share the keys of a query, as far as
 # shared memory has room for the head; of tcgen05, where each thread has all keys of one.
 MOST_KEYS, MOST_KEYS_OF_A_THREAD = 192, 128
+MOST_MMA_HELD = 176  # registers of a thread with Q, O and S of an mma.sync, with more of which it spills, too
 MOST_HELD = 196  # registers of a thread with S, P and O of a wgmma, with more of which ptxas 13.0 spills
 
 
@@ -101,14 +102,25 @@ class CudaAttentionPlan(TupleRecord):
     @property
     def shared(self) -> int:
         """The bytes of dynamic shared memory of a launch; 0 where all is static."""
-        return ALIGNMENT + self.groups * self.q.tile.bytes + self.stages * self.stage_bytes if self.q else 0
+        if not self.q:
+            return 0
+        turned = TURNED_PLACES * self.turned.tile.bytes if self.turned else 0
+        return ALIGNMENT + self.groups * self.q.tile.bytes + self.stages * self.stage_bytes + turned
+
+    @property
+    def turned(self) -> Side | None:
+        """V turned over, rows of keys for each element, of which wgmma reads 8 bits; None of what reads V as it is."""
+        if not self.q or self.v.bits != 8 or self.instruction.in_tensor_memory:
+            return None
+        mode = widest(self.block_n)
+        return Side("T", self.head_v, self.block_n, self.v.element, 8, True, False, MODES[mode.name], mode.row_bytes)
 
     @property
     def boxes(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
         """The boxes of the tensor maps of Q, K and V as `mmacalc.tensor_map` takes them: batch, head, row, element."""
         assert self.q
-        of_q = (1, 1, self.instruction.m, self.q.panel // 2)
-        return of_q, (1, 1, self.block_n, self.k.panel // 2), (1, 1, self.block_n, self.v.panel // 2)
+        of_q = (1, 1, self.instruction.m, self.q.panel // self.q.bytes)
+        return of_q, *((1, 1, self.block_n, side.panel // side.bytes) for side in (self.k, self.v))  # type: ignore[return-value]
 
 
 def cuda_attention_plan(
@@ -136,47 +148,61 @@ def cuda_attention_plan(
     seen, head_v = seen or Seen(), head_v or head
     if inst.in_tensor_memory:
         return _by_descriptors(_with_shape(inst), (head, head_v), seen, tile)
-    link = chain(inst, inst, "A")
-    if not link.free or link.relabel or link.sources != tuple(range(len(link.sources))):
+    link, bits = chain(inst, inst, "A"), inst.format("A").bits
+    as_it_lies = not link.relabel and link.sources == tuple(range(len(link.sources)))
+    if not link.free or not (as_it_lies or bits == 8):  # of 8 bits the keys of V take the order of P
         raise Error(f"D of {inst.name} is not A of it as it lies; attention is generated around m16n8k16 and m16n8k8")
+    if bits == 8 and inst.k < 32:
+        raise Error(f"attention of 8 bits is generated around m16n8k32: ldmatrix loads no V for {inst.name}")
     if "wgmma" in inst.features:
         return _by_descriptors(inst, (head, head_v), seen, tile)
-    return _by_mma(inst, (head, head_v), seen, tile, max(link.k, 32))
+    return _by_mma(inst, (head, head_v), seen, tile)
 
 
 def _by_mma(
-    inst: Instruction, heads: tuple[int, int], seen: Seen, tile: str | Sequence[int] | None, unit: int
+    inst: Instruction, heads: tuple[int, int], seen: Seen, tile: str | Sequence[int] | None
 ) -> CudaAttentionPlan:
-    """The sizes of a kernel around an mma.sync, whose tiles have a multiple of `unit` keys.
+    """The sizes of a kernel around an mma.sync.
 
     Raises:
         Error: as of `cuda_attention_plan`.
     """
     if target_number(inst) < FIRST_ASYNC:
         raise Error(f"attention for NVIDIA copies by cp.async, which sm_{FIRST_ASYNC} and later have; not {inst.arch}")
-    wrong = [head for head in heads if head not in MMA_HEADS]
-    if wrong:
-        raise Error(f"the head size of {inst.name} is {', '.join(map(str, MMA_HEADS))}; got {wrong[0]}")
-    queries, keys = tile_of(tile, (THREADS // 32 * inst.m, KEYS))
-    k, v = (
-        _rows_of_a_head(inst, name, head, keys)._replace(swizzle=matrix_swizzle(2 * head), panel=0)
-        for name, head in zip("KV", heads)
-    )
-    found = CudaAttentionPlan(inst, heads[0], seen, THREADS // 32, k, v)
-    fits = queries == found.block_m and keys > 0 and keys % unit == 0
-    if not fits or MMA_STAGES * k.tile.bytes + v.tile.bytes > STATIC_BYTES:
+    unit = 4 // inst.operand("B").registers * inst.n  # columns of B that one ldmatrix loads
+    size = inst.format("A").bits // 8
+    for head, least in zip(heads, (max(16, inst.k), max(unit, 32 // size))):
+        if head % least or not least <= head <= MOST_HEAD:
+            raise Error(
+                f"the head size of {inst.name} is a multiple of {least} up to {MOST_HEAD}, such as 64; got {head}"
+            )
+    unit = max(unit, inst.k)
+    in_registers = heads[0] * size // 8 + heads[1] // 2  # Q and O
+    most = min(STATIC_BYTES // (size * (MMA_STAGES * heads[0] + heads[1])), 2 * (MOST_MMA_HELD - in_registers))
+    if most < unit:
         raise Error(
-            f"a tile of {inst.name} has {found.block_m} queries and a multiple of {unit} keys, of which V and two K "
-            f"fit into {STATIC_BYTES} bytes; got {queries}x{keys}"
+            f"a thread has {in_registers} registers of Q and O with heads of {Problem.heads_name(*heads)}, and with "
+            f"the products of {unit} keys room for {MOST_MMA_HELD}: {inst.name} has heads of up to "
+            f"{224 if size == 2 else 256}, or 256 of Q and K with 192 of V"
+        )
+    queries, keys = tile_of(tile, (THREADS // 32 * inst.m, min(KEYS, most // unit * unit)))
+    k, v = (_rows_of_a_head(inst, name, head, keys) for name, head in zip("KV", heads))
+    found = CudaAttentionPlan(inst, heads[0], seen, THREADS // 32, k, v)
+    if queries != found.block_m or keys % unit or not unit <= keys <= most:
+        raise Error(
+            f"a tile of {inst.name} has {found.block_m} queries and a multiple of {unit} keys up to "
+            f"{most // unit * unit} with heads of {Problem.heads_name(*heads)} (V and two K in {STATIC_BYTES} bytes of "
+            f"shared memory, products in registers); got {queries}x{keys}"
         )
     return found
 
 
 def _rows_of_a_head(inst: Instruction, name: str, head: int, rows: int) -> Side:
     """Q, K or V in shared memory: rows of a head's elements, in panels as wide as their swizzle."""
-    mode = widest(2 * head)
-    element = memory_type(inst.format("B").name, "cuda")
-    return Side(name, head, rows, element, 16, False, False, MODES[mode.name], mode.row_bytes)
+    form = inst.format("B")
+    mode = widest(head * form.bits // 8)
+    element = memory_type(form.name, "cuda")
+    return Side(name, head, rows, element, form.bits, False, False, MODES[mode.name], mode.row_bytes)
 
 
 def _with_shape(inst: Instruction) -> Instruction:
@@ -236,18 +262,23 @@ def _check_shape(inst: Instruction, heads: tuple[int, int]) -> None:
     Raises:
         Error: with what would be right.
     """
+    least = inst.k  # 32 bytes
     for head in heads:
-        if head % 16 or not 16 <= head <= MOST_HEAD:
-            raise Error(f"the head size of {inst.name} is a multiple of 16 up to {MOST_HEAD}, such as 64; got {head}")
-    if inst.n % 16:
-        raise Error(f"N of {inst.name}, the keys of a tile, is k of the second product, a multiple of 16; got {inst.n}")
+        if head % least or not least <= head <= MOST_HEAD:
+            raise Error(
+                f"the head size of {inst.name} is a multiple of {least} up to {MOST_HEAD}, such as 64; got {head}"
+            )
+    if inst.n % least:
+        raise Error(
+            f"N of {inst.name}, the keys of a tile, is k of the second product, a multiple of {least}; got {inst.n}"
+        )
     most = MOST_KEYS_OF_A_THREAD if inst.in_tensor_memory else MOST_KEYS
     if inst.n > most:
         raise Error(
             f"a thread's products with {inst.n} keys leave too few registers: N of {inst.name} is up to {most} for "
             f"attention; got {inst.n}"
         )
-    held = 3 * inst.n // 4 + heads[1] // 2
+    held = inst.n // 2 + inst.n * inst.format("A").bits // 64 + heads[1] // 2
     if not inst.in_tensor_memory and held > MOST_HELD:
         raise Error(
             f"a thread has {held} registers of products, P and O with {inst.n} keys and heads of {heads[1]}, and room "

@@ -65,7 +65,10 @@ def head_comment(found: AttentionPlan | CudaAttentionPlan) -> Iterator[str]:
         window = f"the last {found.seen.window} of " * bool(found.seen.window)
         yield f"// Causal: the query m sees {window}the keys n <= m + N - M: the last query's last key is the last."
     yield "// Rows are Q[batch][head][m], K and V[batch][head / group][n], O as Q; `group` heads of Q share one of K"
-    yield "// and V. Elements of a row are neighbours; rows, heads and batches are multiples of 8 elements apart."
+    apart = f"multiples of {128 // inst.format('A').bits} elements apart"
+    yield f"// and V. Elements of a row are neighbours; rows, heads and batches are {apart}."
+    if inst.format("A").bits == 8:
+        yield "// O has elements of bf16; scales of Q and K are factors of scale, that of V is left to who reads O."
     yield "// scale is positive. L, unless it is null: for each batch, head and query the logarithm of the sum of"
     yield "// exponentials. Queries that see no key get zeros, and -infinity in L."
     yield from compiler_note(inst)

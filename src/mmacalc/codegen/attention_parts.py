@@ -10,6 +10,8 @@ What is taken from a query's products before the exponentials, its base, need no
 from __future__ import annotations
 
 from ..base.records import TupleRecord
+from ..chaining import chain
+from .attention import FP8
 from .attention_hip import MOST_GROWTH, head_comment
 from .epilogue import DIALECTS
 from .fragments import fragment
@@ -18,13 +20,13 @@ from .source import indented, memory_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from .attention_cuda_plan import CudaAttentionPlan
 
 __all__ = [
-    "Held", "constants", "head", "held_in_registers", "logarithms", "masked", "places", "rescaled",
-    "rounded_words", "seen", "shares", "softmax_functions", "stores",
+    "Held", "constants", "head", "held_in_registers", "is_fp8", "logarithms", "masked", "places", "rescaled",
+    "order_of_p", "result_type", "rounded_words", "seen", "shares", "softmax_functions", "stores",
 ]  # fmt: skip
 
 HELPERS = """\
@@ -80,6 +82,22 @@ static __device__ bool in_any_lane(bool is_so) {
 """
 
 
+ROUNDED_P = """\
+// Four numbers, rounded to the nearest e4m3, in a register: the first in its lowest byte.
+static __device__ unsigned int rounded_p(float a, float b, float c, float d) {
+    unsigned int found;
+    asm("{ .reg .b16 low, high;\\n"
+        "cvt.rn.satfinite.e4m3x2.f32 low, %2, %1;\\n"
+        "cvt.rn.satfinite.e4m3x2.f32 high, %4, %3;\\n"
+        "mov.b32 %0, {low, high}; }" : "=r"(found) : "f"(a), "f"(b), "f"(c), "f"(d));
+    return found;
+}
+"""
+FP8_OFFSET, FP8_GROWTH = 6, 2
+"""Of exponentials that become e4m3, as powers of 2: what they are multiplied by, so that fewer of them are below its
+smallest number, and how far they may grow beyond that: to 2^8 of at most 448. FlashAttention-3 multiplies by 2^8."""
+
+
 class Held(TupleRecord):
     """What a thread holds of the products of queries and keys, and of O.
 
@@ -131,6 +149,8 @@ def constants(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     """The sizes that all kernels have."""
     inst, width = found.instruction, held.width
     yield f"typedef {memory_type(inst.format('A').name, 'cuda')} element;  // the bits of {inst.format('A').name}"
+    if is_fp8(found):
+        yield f"typedef {memory_type('bf16', 'cuda')} result;  // the bits of bf16"
     yield f"enum {{ HEAD = {found.head}, HEAD_V = {found.head_v} }};  // elements of a row of Q and K, of V and O"
     yield f"enum {{ BLOCK_M = {found.block_m}, BLOCK_N = {found.block_n} }};  // queries, keys"
     if found.seen.window:
@@ -140,15 +160,37 @@ def constants(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     yield f"enum {{ QUERIES = {len(held.rows)} }};  // of which a thread has results"
 
 
+def is_fp8(found: CudaAttentionPlan) -> bool:
+    """Whether Q, K, V and P have 8 bits."""
+    return found.instruction.format("A").name == FP8
+
+
+def result_type(found: CudaAttentionPlan) -> str:
+    """The C type of O's elements in memory."""
+    return "result" if is_fp8(found) else "element"
+
+
+def order_of_p(found: CudaAttentionPlan) -> tuple[int, ...]:
+    """The results of the first product that become elements of P, in the order of one step of the second, where V's
+    keys take their order; () where they are what lies there."""
+    if not is_fp8(found) or found.instruction.in_tensor_memory:
+        return ()
+    inst = found.instruction
+    sources = chain(inst, inst, "A").sources[: 4 * inst.operand("A").registers]
+    return tuple([at for at in sources if at is not None])  # each is its lane's own
+
+
 def softmax_functions(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     """The functions around the products: masks, the online softmax, and what they call."""
     yield DIALECTS["cuda"].functions["reciprocal"]
-    yield HELPERS.replace("TYPE", found.instruction.format("A").name)
+    yield HELPERS.replace("TYPE", "bf16" if is_fp8(found) else found.instruction.format("A").name)
+    if is_fp8(found):
+        yield ROUNDED_P
     if held.distances:
         yield ACROSS
     yield ANY_LANE
     yield from _mask(found, held)
-    yield from _exponentials(held)
+    yield from _exponentials(found, held)
 
 
 def _arrays(held: Held, names: str = "end") -> tuple[str, str]:
@@ -182,11 +224,14 @@ def _mask(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     yield ""
 
 
-def _exponentials(held: Held) -> Iterator[str]:
+def _exponentials(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     tile, queries = _arrays(held)
+    growth, offset = (FP8_GROWTH, f" - {FP8_OFFSET}") if is_fp8(found) else (MOST_GROWTH, "")
     yield "// Turns products into exponentials, which are added to the sums. O is to be multiplied by shrink if the"
     yield "// result says so, for any lane of the warp: bases follow products that are larger by more than a factor of"
-    yield f"// 2^{MOST_GROWTH}."
+    yield f"// 2^{growth}."
+    if offset:
+        yield f"// Exponentials are 2^{FP8_OFFSET} times as large, for e4m3."
     yield f"static __device__ __forceinline__ bool exponentials({tile}, float factor,"
     yield "    float (&base)[QUERIES], float (&sum)[QUERIES], float (&shrink)[QUERIES]) {"
     yield f"    {queries}  // of the thread's, for each of its results"
@@ -197,13 +242,13 @@ def _exponentials(held: Held) -> Iterator[str]:
     yield from _over_results(held, "if (d_query[e] == i) most = largest(most, s[tile][e]);", "        ")
     for distance in held.distances:
         yield f"        most = largest(most, across(most, {distance}));"
-    yield f"        const bool grows = most * factor > base[i] + {MOST_GROWTH};"
+    yield f"        const bool grows = most * factor > base[i] + {growth};"
     yield "        shrink[i] = grows ? power_of_2(base[i] - most * factor) : 1;"
     yield "        base[i] = grows ? most * factor : base[i];"
     yield "        sum[i] *= shrink[i];"
     yield "        moved = moved || grows;"
     yield "        // 0 as long as a query has seen no key: infinity - infinity is NaN."
-    yield "        const float less = base[i] == minus_infinity() ? 0 : base[i];"
+    yield f"        const float less = base[i] == minus_infinity() ? 0 : base[i]{offset};"
     yield "#pragma unroll"
     yield "        for (int tile = 0; tile < TILES_K; ++tile)"
     yield "#pragma unroll"
@@ -285,13 +330,34 @@ def rescaled(held: Held) -> Iterator[str]:
     yield ""
 
 
-def rounded_words(words: int, count: int, step: str = "step") -> Iterator[str]:
+def rounded_words(
+    words: int, count: int, step: str = "step", fp8: bool = False, sources: Sequence[int] = ()
+) -> Iterator[str]:
     """Fills `p`, words of P, with the products, rounded, in the order in which they lie.
 
     Args:
-        words: of a step. count: results of a group. step: its number, as C text.
+        words: of a step. count: results of a group. step: its number, as C text. fp8: whether a word has four of them.
+        sources: the results that become the elements of a period of words, if not as they lie.
     """
     yield "#pragma unroll"
+    if fp8:
+        period = sources or range(4)
+        yield f"for (int n = 0; n < {words}; ++n) {{"
+        first = "n" if step == "0" else f"({step} * {words} + n)"
+        each = len(period) // 4
+        if each > 1:
+            yield f"    const unsigned char firsts[] = {{{', '.join(str(at) for at in period[::4])}}};"
+            last = period[2] - period[0]  # where the second pair lies
+            assert list(period) == [start + more for start in period[::4] for more in (0, 1, last, last + 1)]
+            yield f"    const int at = {first} / {each} * {4 * each} + firsts[{first} % {each}];"
+            second = f"at + {last}"
+        else:
+            yield f"    const int at = {first} * 4;"
+            second = "at + 2"
+        values = [f"s[({at}) / {count}][({at}) % {count}]" for at in ("at", "at + 1", second, f"{second} + 1")]
+        yield f"    p[n] = rounded_p({', '.join(values)});"
+        yield "}"
+        return
     yield f"for (int n = 0; n < {words}; ++n) {{"
     at = "n * 2" if step == "0" else f"({step} * {words} + n) * 2"
     yield f"    const int at = {at};"
@@ -299,29 +365,39 @@ def rounded_words(words: int, count: int, step: str = "step") -> Iterator[str]:
     yield "}"
 
 
-def shares(held: Held) -> Iterator[str]:
+def shares(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     """The sum of all lanes, what O is multiplied with, and where its row is; within a loop over `i`."""
     for distance in held.distances:
         yield f"sum[i] += across(sum[i], {distance});"
     yield "const float share = sum[i] > 0 ? reciprocal(sum[i]) : 0;"
     rows = f" + (i ? {held.rows[1]} : {held.rows[0]})" if len(held.rows) > 1 else ""
     yield f"const int row = first_m + {held.row}{rows};"
-    yield "element *to = O + batch * o_batch + head * o_head + (long long)row * o_row;"
+    yield f"{result_type(found)} *to = O + batch * o_batch + head * o_head + (long long)row * o_row;"
 
 
-def logarithms(held: Held) -> Iterator[str]:
+def logarithms(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     """The store of L."""
     first = f" && {held.column} == 0" if held.column != "0" else ""
     yield f"if (L && row < M{first})"
     yield "    L[((long long)batch * heads + head) * M + row] ="
-    yield "        (base[i] + logarithm_of_2(sum[i])) * 0.69314718f;"
+    offset = f" - {FP8_OFFSET}" if is_fp8(found) else ""
+    yield f"        (base[i]{offset} + logarithm_of_2(sum[i])) * 0.69314718f;"
 
 
-def stores(held: Held) -> Iterator[str]:
-    """The stores of O, which is in registers, and of L."""
+def stores(found: CudaAttentionPlan, held: Held, pairs: bool = False) -> Iterator[str]:
+    """The stores of O, which is in registers, and of L.
+
+    Args:
+        pairs: whether columns of O alternate between two tiles.
+    """
     yield "#pragma unroll"
     yield "for (int i = 0; i < QUERIES; ++i) {"
-    yield from indented(shares(held))
+    yield from indented(shares(found, held))
+    if pairs:
+        yield from indented(_paired_stores(held))
+        yield from indented(logarithms(found, held))
+        yield "}"
+        return
     yield f"    to += {held.column};"
     yield "#pragma unroll"
     yield "    for (int tile = 0; tile < TILES_V; ++tile) {"
@@ -331,5 +407,18 @@ def stores(held: Held) -> Iterator[str]:
         place = f"tile * {held.width}" + (f" + {column}" if column else "")
         yield f"        if (i == {query} && row < M) *(unsigned int *)(to + {place}) = {words};"
     yield "    }"
-    yield from indented(logarithms(held))
+    yield from indented(logarithms(found, held))
+    yield "}"
+
+
+def _paired_stores(held: Held) -> Iterator[str]:
+    """The stores of a row of O where two tiles have columns that alternate: four neighbours of a thread."""
+    yield f"to += 2 * ({held.column});"
+    yield "#pragma unroll"
+    yield "for (int tile = 0; tile < TILES_V; tile += 2) {"
+    for at in range(0, len(held.items), 2):
+        query = held.items[at][0]
+        words = ", ".join(f"rounded(o[tile][{slot}] * share, o[tile + 1][{slot}] * share)" for slot in (at, at + 1))
+        yield f"    const u32x2 row_{query} = {{{words}}};"
+        yield f"    if (i == {query} && row < M) *(u32x2 *)(to + tile * {held.width}) = row_{query};"
     yield "}"

@@ -18,7 +18,7 @@ from __future__ import annotations
 from math import gcd
 
 from ..families.descriptors import SWIZZLES, instruction_descriptor
-from .attention_parts import Held, logarithms, masked, rounded_words, seen, shares, softmax_functions
+from .attention_parts import Held, is_fp8, logarithms, masked, rounded_words, seen, shares, softmax_functions
 from .attention_tma import copying, descriptor, kernel_head, launch, step_offset, top
 from .gemm_tcgen05 import FUNCTIONS, WORDS, column_function, commit_function, multiply_function
 from .ptx import SYNCHRONIZE
@@ -61,12 +61,17 @@ def _columns(found: CudaAttentionPlan) -> int:
     return max(LEAST_COLUMNS, 1 << (found.groups * (found.block_n + found.head_v) - 1).bit_length())
 
 
+def _words_of_p(found: CudaAttentionPlan) -> int:
+    """The columns of Tensor Memory that a query's P takes."""
+    return found.block_n * found.instruction.format("A").bits // 32
+
+
 def _functions(found: CudaAttentionPlan) -> Iterator[str]:
     inst = found.instruction
     yield f"enum {{ WARPS = {WARPS * found.groups}, COPYING = WARPS, MULTIPLYING = WARPS + 1 }};"
-    form = inst.format("A").name
+    form, kind = inst.format("A").name, "f8f6f4" if is_fp8(found) else "f16"
     for product, n, turned in (("SCORES", found.block_n, 0), ("VALUES", found.head_v, 1)):
-        code = instruction_descriptor("f16", inst.m, n, a=form, b=form, d="f32", transpose_b=turned).word
+        code = instruction_descriptor(kind, inst.m, n, a=form, b=form, d="f32", transpose_b=turned).word
         major = "MN-major" if turned else "K-major"
         yield f"enum {{ {product} = {code:#x} }};  // instruction descriptor: M {inst.m}, N {n}, B {major}"
     yield ""
@@ -78,7 +83,7 @@ def _functions(found: CudaAttentionPlan) -> Iterator[str]:
     yield from column_function("load_products", gcd(found.block_n, WORDS), number)
     yield from column_function("load_columns", gcd(found.head_v, WORDS), number)
     yield from column_function("store_columns", gcd(found.head_v, WORDS), number, stores=True)
-    yield from column_function("store_p", gcd(found.block_n // 2, WORDS), word, stores=True)
+    yield from column_function("store_p", gcd(_words_of_p(found), WORDS), word, stores=True)
     yield from _scores(found)
     yield from _values(found)
     yield from _rescale(found)
@@ -100,12 +105,13 @@ def _scores(found: CudaAttentionPlan) -> Iterator[str]:
 
 def _values(found: CudaAttentionPlan) -> Iterator[str]:
     inst = found.instruction
-    yield "// Starts O = P V, or O += P V: P is where S was, two numbers in a column."
+    each = 32 // inst.format("A").bits
+    yield f"// Starts O = P V, or O += P V: P is where S was, {each} numbers in a column."
     yield "static __device__ void start_values(unsigned int o, unsigned int p, unsigned int v_at, bool add) {"
     yield f"    const unsigned long long v = {descriptor(found.v, 'v_at', SWIZZLES['tcgen05'])};  // MN-major"
     for step in range(found.block_n // inst.k):
-        add = "true" if step else "add"
-        yield f"    multiply_p(o, p + {step * inst.k // 2}, v + {step_offset(found.v, step, inst.k)}, VALUES, {add});"
+        p, v, add = step * inst.k // each, step_offset(found.v, step, inst.k), "true" if step else "add"
+        yield f"    multiply_p(o, p + {p}, v + {v}, VALUES, {add});"
     yield "}"
     yield ""
 
@@ -216,10 +222,10 @@ def _queries(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
 
 
 def _handing(found: CudaAttentionPlan) -> Iterator[str]:
-    words = found.block_n // 2
+    words = _words_of_p(found)
     count = gcd(words, WORDS)
     yield f"unsigned int p[{words}];"
-    yield from rounded_words(words, 8, "0")
+    yield from rounded_words(words, 8, "0", is_fp8(found))
     yield "#pragma unroll"
     yield f"for (int first = 0; first < {words}; first += {count}) store_p(s_here + first, p + first);"
     yield STORED
@@ -232,7 +238,7 @@ def _stores(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     yield "if (first_key < keys) wait(done_at + 8 * tile, parity);"
     yield AFTER
     yield "const int i = 0;"
-    yield from shares(held)
+    yield from shares(found, held)
     yield f"for (int first = 0; first < HEAD_V; first += {count}) {{"
     yield f"    float part[{count}] = {{}};"
     yield "    if (first_key < keys) load_columns(part, o_here + first);"
@@ -246,6 +252,6 @@ def _stores(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     yield "        *(u32x4 *)(to + first + column) = made;"
     yield "    }"
     yield "}"
-    yield from logarithms(held)
+    yield from logarithms(found, held)
     yield f"{BEFORE_ALL}  // all lanes have loaded O"
     yield 'asm volatile("bar.arrive 1, %0;" : : "n"(WARPS * 32 + 32) : "memory");'

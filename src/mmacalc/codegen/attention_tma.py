@@ -11,7 +11,7 @@ Sources: as of `mmacalc.codegen.tensor_copies`.
 from __future__ import annotations
 
 from .attention_hip import counts_passed, extents_of
-from .attention_parts import constants, head, places
+from .attention_parts import constants, head, places, result_type
 from .ptx import ENTRY_OF_ONE_BLOCK
 from .source import indented
 from .tensor_copies import ARRIVE, MBARRIERS, TENSOR_MAP, VECTOR, offsets, swizzle_name
@@ -74,9 +74,12 @@ def kernel_head(found: CudaAttentionPlan, barriers: Mapping[str, tuple[str, str]
     yield ENTRY_OF_ONE_BLOCK
     yield f"{found.name}("
     yield "    const __grid_constant__ tensor_map Q, const __grid_constant__ tensor_map K,"
-    yield "    const __grid_constant__ tensor_map V, element *O, float *L, int M, int N, int heads, int group,"
+    d = f"{result_type(found)} *O, float *L"
+    yield f"    const __grid_constant__ tensor_map V, {d}, int M, int N, int heads, int group,"
     yield "    float scale, int o_row, long long o_head, long long o_batch) {"
     yield from indented(_shared(barriers))
+    if found.turned:
+        yield "    const unsigned int turned_tiles = ring + STAGES * STAGE_BYTES;  // V turned over"
     yield from indented(places(found))
     yield from indented(_begun(barriers))
 
@@ -123,7 +126,7 @@ def _copied(side: Side) -> str:
 
 
 def descriptor(side: Side, address: str, codes: Mapping[str, int]) -> str:
-    """The matrix descriptor of a tile: Q and K are K-major, V is MN-major.
+    """The matrix descriptor of a tile: Q, K and a V turned over are K-major, V is MN-major.
 
     Args:
         address: in shared memory, as C text. codes: of swizzles.
@@ -137,7 +140,7 @@ def step_offset(side: Side, step: int, k: int) -> int:
     if side.name == "V":
         return step * k * side.panel // VECTOR
     byte = step * k * side.bytes
-    return (byte // side.panel * side.depth * side.panel + byte % side.panel) // VECTOR
+    return (byte // side.panel * side.tile.rows * side.panel + byte % side.panel) // VECTOR
 
 
 def launch(found: CudaAttentionPlan, sizes: Problem) -> Iterator[str]:

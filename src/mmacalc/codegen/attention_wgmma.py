@@ -11,8 +11,18 @@ Sources: PTX ISA 9.1, sections 9.7.13.1 (bar), 9.7.15.5 (wgmma), 9.7.20 (setmaxn
 from __future__ import annotations
 
 from ..families.descriptors import SWIZZLES
-from .attention_parts import held_in_registers, masked, rescaled, rounded_words, seen, softmax_functions, stores
+from .attention_parts import (
+    held_in_registers,
+    masked,
+    order_of_p,
+    rescaled,
+    rounded_words,
+    seen,
+    softmax_functions,
+    stores,
+)
 from .attention_tma import copying, descriptor, kernel_head, launch, step_offset, top
+from .attention_turned import functions, turning
 from .gemm_tma import DESCRIPTOR_AT
 from .ptx import SYNCHRONIZE, braced, operand_texts, operands
 from .source import indented
@@ -28,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["source"]
 
 REGISTERS = (24, 240)  # of a thread that copies, and of the others: 128 x 24 + 256 x 240 = 384 x 168, as launched
+TURNING_REGISTERS = (56, 224)  # where V is turned over, too
 TURNS = """\
 // The warpgroups start their products by turns: barriers 1 and 2, at which one waits and the other arrives.
 static __device__ void take_turn(int warpgroup) {
@@ -49,8 +60,10 @@ def source(found: CudaAttentionPlan, sizes: Problem) -> str:
     held = held_in_registers(found)
     lines = [*top(found, held), DESCRIPTOR_AT, *softmax_functions(found, held), *rescaled(held)]
     lines += [*_scores(found), *_values(found), *_waits(found), *_rounding(found), *[TURNS] * (found.groups > 1)]
-    lines += kernel_head(found, {"free": ("STAGES", "GROUPS")})
-    for part in (_producer(found), _consumer(found, held), stores(held)):
+    turned = {"turned": ("PLACES", "1"), "left": ("PLACES", "GROUPS")} if found.turned else {}
+    lines += functions(found) if turned else ()
+    lines += kernel_head(found, {"free": ("STAGES", "GROUPS"), **turned})
+    for part in (_producer(found), _consumer(found, held), stores(found, held)):
         lines += indented(part)
     return "\n".join([*lines, "}", "", *launch(found, sizes), ""])
 
@@ -73,7 +86,8 @@ def _scores(found: CudaAttentionPlan) -> Iterator[str]:
         yield f'                 "{inst.name} "  // step {step}'
         a, b = words + 2 * step, words + 2 * step + 1
         texts = {"S": braced(0, words), "Q's and K's descriptors": f"%{a}, %{b}"}
-        texts["scale-d, signs, K-major both"] = f"{int(step > 0)}, 1, 1, 0, 0"
+        majors = ("", "") if found.turned else (", K-major both", ", 0, 0")
+        texts[f"scale-d, signs{majors[0]}"] = f"{int(step > 0)}, 1, 1{majors[1]}"
         yield from indented(operand_texts(texts, ";\\n"))
         for name, side in (("q", found.q), ("k", found.k)):
             inputs.append(f'"l"({name} + {step_offset(side, step, inst.k)})')
@@ -94,16 +108,20 @@ def _values(found: CudaAttentionPlan) -> Iterator[str]:
     yield "// Starts O += P V: P is A as it lies in the first product's registers, rounded."
     yield "static __device__ __forceinline__ void start_values(float (&o)[TILES_V][4],"
     yield f"    const unsigned int (&p)[{steps * each}], unsigned int at) {{"
-    yield f"    const unsigned long long v = {descriptor(found.v, 'at', _codes())};  // MN-major"
+    v = found.turned or found.v
+    yield f"    const unsigned long long v = {descriptor(v, 'at', _codes())};  // {'K' if found.turned else 'MN'}-major"
     yield '    asm volatile("wgmma.fence.sync.aligned;\\n"'
     inputs = [f'"r"(p[{at}])' for at in range(steps * each)]
     for step in range(steps):
         yield f'                 "{name} "  // step {step}'
         texts = {"O": braced(0, words), "P": braced(words + step * each, each)}
         texts["V's descriptor"] = f"%{words + len(inputs)}"
-        texts["scale-d, signs, V MN-major"] = "1, 1, 1, 1"
+        if found.turned:
+            texts["scale-d, signs"] = "1, 1, 1"
+        else:
+            texts["scale-d, signs, V MN-major"] = "1, 1, 1, 1"
         yield from indented(operand_texts(texts, ";\\n"))
-        inputs.append(f'"l"(v + {step_offset(found.v, step, inst.k)})')
+        inputs.append(f'"l"(v + {step_offset(v, step, inst.k)})')
     yield '                 "wgmma.commit_group.sync.aligned;"'
     yield from indented(operands(_results("o", words, "+f"), inputs, ' : "memory"'))
     yield "}"
@@ -124,12 +142,17 @@ def _waits(found: CudaAttentionPlan) -> Iterator[str]:
         yield ""
 
 
+def _words_of_p(found: CudaAttentionPlan) -> int:
+    """A thread's registers of P."""
+    return found.block_n // found.instruction.k * found.instruction.operand("A").registers
+
+
 def _rounding(found: CudaAttentionPlan) -> Iterator[str]:
-    count = found.block_n // 4
+    count = _words_of_p(found)
     yield "// P: exponentials, rounded, in the order in which they lie."
     yield "static __device__ __forceinline__ void round_all("
     yield f"    unsigned int (&p)[{count}], const float (&s)[TILES_K][4]) {{"
-    yield from indented(rounded_words(count, 4, "0"))
+    yield from indented(rounded_words(count, 4, "0", bool(found.turned), order_of_p(found)))
     yield "}"
     yield ""
 
@@ -139,15 +162,21 @@ def _producer(found: CudaAttentionPlan) -> Iterator[str]:
     yield "const int warpgroup = thread / LANES, lane = thread % LANES;"
     yield "if (warpgroup == GROUPS) {"
     words = "; registers go to the others" if found.groups > 1 else ""
+    fewer, more = TURNING_REGISTERS if found.turned else REGISTERS
     yield f"    // One thread copies{words}."
     if found.groups > 1:
-        yield f'    asm volatile("setmaxnreg.dec.sync.aligned.u32 {REGISTERS[0]};");'
+        yield f'    asm volatile("setmaxnreg.dec.sync.aligned.u32 {fewer};");'
+    if found.turned:
+        yield "    if (lane >= 32) {  // the other warps turn V over"
+        yield from indented(indented(turning(found)))
+        yield "        return;"
+        yield "    }"
     yield "    if (lane) return;"
     yield from indented(copying(found))
     yield "    return;"
     yield "}"
     if found.groups > 1:
-        yield f'asm volatile("setmaxnreg.inc.sync.aligned.u32 {REGISTERS[1]};");'
+        yield f'asm volatile("setmaxnreg.inc.sync.aligned.u32 {more};");'
     yield ""
 
 
@@ -156,7 +185,7 @@ def _consumer(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     yield f"const int first_m = block_m + warpgroup * {found.instruction.m};"
     yield from seen(found, held)
     yield "float o[TILES_V][4] = {}, s[TILES_K][4];"
-    yield f"unsigned int p[{found.block_n // 4}];"
+    yield f"unsigned int p[{_words_of_p(found)}];"
     yield "if (first_key < keys) {"
     q = descriptor(found.q, "q_tiles + warpgroup * Q_BYTES", _codes())
     yield f"    const unsigned long long q = {q};  // K-major"
@@ -170,10 +199,23 @@ def _consumer(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     yield "    exponentials(s, factor, base, sum, shrink);"
     yield "    round_all(p, s);"
     yield from indented(_loop(found))
-    yield "    wait_for_tile(came_at, turn + 1);"
-    yield "    start_values(o, p, tile_of(ring, turn + 1));"
+    wait, at, _ = _place_of_v(found)
+    yield f"    {wait};"
+    yield f"    start_values(o, p, {at});"
     yield "    wait_for_values<0>(o);"
     yield "}"
+
+
+def _place_of_v(found: CudaAttentionPlan) -> tuple[str, str, str]:
+    """C text: the wait for V of the keys whose K has the number `turn`, where it is, and the barrier that frees it."""
+    if not found.turned:
+        return "wait_for_tile(came_at, turn + 1)", "tile_of(ring, turn + 1)", "free_at + (turn + 1) % STAGES * 8"
+    place = "turn / 2 % PLACES"
+    return (
+        f"wait(turned_at + {place} * 8, turn / 2 / PLACES % 2)",
+        f"turned_tiles + {place} * T_BYTES",
+        f"left_at + {place} * 8",
+    )
 
 
 def _loop(found: CudaAttentionPlan) -> Iterator[str]:
@@ -185,8 +227,9 @@ def _loop(found: CudaAttentionPlan) -> Iterator[str]:
     if turns:
         yield "    take_turn(warpgroup);"
     yield "    start_scores(s, q, tile_of(ring, turn + 2));  // of these keys"
-    yield "    wait_for_tile(came_at, turn + 1);"
-    yield "    start_values(o, p, tile_of(ring, turn + 1));  // of the keys before"
+    wait, at, free = _place_of_v(found)
+    yield f"    {wait};"
+    yield f"    start_values(o, p, {at});  // of the keys before"
     if turns:
         yield "    if (warpgroup == 0 || key + BLOCK_N < keys) give_turn(1 - warpgroup);"
     yield "    wait_for_scores<1>(s);"
@@ -194,7 +237,7 @@ def _loop(found: CudaAttentionPlan) -> Iterator[str]:
     yield f"    {masked(found)}"
     yield "    const bool moved = exponentials(s, factor, base, sum, shrink);"
     yield "    wait_for_values<0>(o);"
-    yield "    if (lane == 0) arrive(free_at + (turn + 1) % STAGES * 8);"
+    yield f"    if (lane == 0) arrive({free});"
     yield "    if (moved) rescale(o, shrink);"
     yield "    round_all(p, s);"
     yield "}"
