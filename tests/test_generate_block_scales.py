@@ -37,6 +37,11 @@ CASES = [
     ("sm_100a", f"{TCGEN05}1.kind::i8", ("row", "col"), "64x128,1x128", (70, 40, 144), {"m": 64, "n": 48}),
     ("sm_100a", f"{TCGEN05}1.kind::tf32", ("row", "col"), "1x128,128x128", (40, 40, 260), {"n": 32}),
     ("sm_110a", f"{TCGEN05}2.kind::f8f6f4", ("row", "col"), "128x256,16x256", (40, 264, 520), {"m": 128, "n": 256}),
+    ("sm_89", f"{MMA}.m16n8k32.row.col.f32.e4m3.e4m3.f32", ("row", "col"), "1x32,1x32", (70, 40, 272), {}),
+    ("sm_90a", f"{WGMMA}.m64n64k32.f32.e4m3.e4m3", ("row", "col"), "1x64,1x64", (72, 80, 272), {}),
+    ("sm_100a", f"{TCGEN05}1.kind::f8f6f4", ("row", "col"), "1x32,64x32", (140, 72, 336), {"n": 64}),
+    ("sm_80", f"{MMA}.m16n8k16.row.col.f32.f16.f16.f32", ("row", "row"), "1x16,8x16", (37, 21, 75), {}),
+    ("sm_90a", f"{WGMMA}.m64n64k32.f32.e4m3.e4m3", ("row", "row"), "1x32,64x32", (72, 41, 139), {}),
 ]
 
 
@@ -91,7 +96,7 @@ def relabelled(plan, k):
     ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", DEEPSEEK, "is sparse"),
     ("sm_90a", f"{WGMMA}.m64n256k32.f32.e4m3.e4m3", DEEPSEEK, "use one of at most 128"),
     ("sm_100a", f"{TCGEN05}1.kind::mxf8f6f4.block_scale.block32", DEEPSEEK, "has scales of its own"),
-    ("sm_100a", f"{TCGEN05}1.kind::f8f6f4", "1x64,1x64", "are for a multiple of it; got 64"),
+    ("sm_100a", f"{TCGEN05}1.kind::f8f6f4", "1x48,1x48", "or for a part of it that is a multiple of 32; got 48"),
 ])  # fmt: skip
 def test_scales_along_k_that_cannot_be_are_refused(target, name, text, says):
     with pytest.raises(Error, match=re.escape(says)):

@@ -18,7 +18,7 @@ from ..memory_access.swizzles import MODES
 from . import gemm_weights
 from .epilogue import finishing, output_format
 from .fragments import fragment, runs, total
-from .gemm_scales import Sums, checked_scales, declarations, end_of_stage, first_of_tile, function
+from .gemm_scales import Sums, checked_scales, declarations, end_of_stage, finer_blocks, first_of_tile, function
 from .gemm_slices import group_function, reduction, tile_plan
 from .gemm_staging import (
     CudaPlan,
@@ -96,6 +96,8 @@ def plan(
         sums + tiles_m * a_registers + tiles_n * b_registers > MOST_HELD
     ):
         tiles_n //= 2
+    if scales and scales.depth < steps * inst.k and scales.columns % inst.n:
+        tiles_n //= 2  # several times in a stage a lane loads scales of its own columns, for which it would spill
     extents = {"A": (WARPS * tiles_m * inst.m, order_a == "row"), "B": (WARPS * tiles_n * inst.n, order_b == "col")}
     shares = max(1, 8 // bits)  # elements of a byte
     a, b = (
@@ -438,6 +440,9 @@ def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
     yield "        for (int i = 0; i < TILES_M; ++i)"
     yield "#pragma unroll"
     yield "            for (int j = 0; j < TILES_N; ++j) multiply(sum[i][j].word, a_part[i], b_part[j]);"
+    if found.scales and finer_blocks(found) > 1:
+        depth = found.scales.depth
+        yield f"        if ((step + 1) * {inst.k} % {depth} == 0) add_block((k + (step + 1) * {inst.k}) / {depth});"
     yield "    }"
     yield from (f"    {line}" for line in end_of_stage(found))
     yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INPUTS", "Sums", "blocks", "checked_depth", "checked_scales", "declarations", "declared", "end_of_stage",
-    "first_of_tile", "function", "notes", "passed", "scale_arrays", "scales_asked", "stride", "stride_declared",
-    "stride_passed", "suffix",
+    "finer_blocks", "first_of_tile", "function", "notes", "passed", "scale_arrays", "scales_asked", "stride",
+    "stride_declared", "stride_passed", "suffix",
 ]  # fmt: skip
 
 INPUTS = ("A_scales", "B_scales")
@@ -107,18 +107,23 @@ def checked_scales(found: Scaled, scales: BlockScales | None) -> Scaled:
 
 
 def checked_depth(found: AnyPlan, stage: int) -> None:
-    """Refuse stages that do not divide a block of k.
+    """Refuse blocks of k that are no whole stages; in CUDA whole instructions in a stage do as well.
 
     Args:
         stage: the k of one.
     """
-    if found.scales and found.scales.depth % stage:
-        rows, columns, depth = found.scales
-        up = -(-depth // stage) * stage
-        raise Error(
-            f"a stage of {found.instruction.name} has {stage} k, and block_scales are for a multiple of it; got "
-            f"{depth}: use {rows}x{up},{columns}x{up}, or an instruction with scales of its own (MX: of 32 k)"
-        )
+    if found.scales is None or found.scales.depth % stage == 0:
+        return
+    inst, (rows, columns, depth) = found.instruction, found.scales
+    cuda = inst.architecture.family.language == "cuda"
+    if cuda and stage % depth == 0 and depth % inst.k == 0:
+        return
+    up = -(-depth // stage) * stage
+    finer = f", or for a part of it that is a multiple of {inst.k}" * (cuda and inst.k < stage)
+    raise Error(
+        f"a stage of {inst.name} has {stage} k, and block_scales are for a multiple of it{finer}; got {depth}: use "
+        f"{rows}x{up},{columns}x{up}, or an instruction with scales of its own (MX: of 32 k)"
+    )
 
 
 def suffix(found: AnyPlan) -> str:
@@ -253,11 +258,20 @@ def end_of_stage(found: Plan | CudaPlan, stage: int = 0) -> Iterator[str]:
     Args:
         stage: its k, if the plan does not say so.
     """
-    if found.scales is None:
+    if found.scales is None or finer_blocks(found, stage) > 1:
         return
     depth = found.scales.depth
     condition = "" if depth == (stage or found.block_k) else f"if ((k + BLOCK_K) % {depth} == 0 || k + BLOCK_K >= K) "
     yield f"{condition}add_block(k / {depth} + 1);"
+
+
+def finer_blocks(found: AnyPlan, stage: int = 0) -> int:
+    """The blocks of k that a stage has; 1 also where a block has several stages.
+
+    Args:
+        stage: its k, if the plan does not say so.
+    """
+    return max(1, (stage or found.block_k) // found.scales.depth) if found.scales else 1
 
 
 class ScaleArrays(TupleRecord):

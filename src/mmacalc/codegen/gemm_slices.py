@@ -260,7 +260,7 @@ def _part_lines(found: Sliceable) -> Iterator[str]:
     """The first k of a part, and how many it has."""
     yield from _number(found, "int", "part", "workgroup_id", "y", "")
     yield f"enum {{ SPLIT = {found.split} }};"
-    unit = found.scales.depth if found.scales else _part_unit(found)
+    unit = math.lcm(found.scales.depth, found.block_k) if found.scales else _part_unit(found)
     yield f"const int stages = (K + {unit} - 1) / {unit};"
     yield f"const int depth = (stages + SPLIT - 1) / SPLIT * {unit};  // of a part"
     yield "const int first = part * (long long)depth < K ? part * depth : K;"

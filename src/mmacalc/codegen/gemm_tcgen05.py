@@ -20,7 +20,7 @@ from ..base.records import TupleRecord
 from ..families.descriptors import INPUT_CODES, SWIZZLES, instruction_descriptor
 from ..families.tensor_memory import COLUMNS, SCALE_BLOCKS, SCALE_BYTES, SCALE_ROWS, d_letter
 from .epilogue import NO_EPILOGUE, finishing, parameters
-from .gemm_scales import checked_scales, declared, function, passed
+from .gemm_scales import checked_scales, declared, finer_blocks, function, passed
 from .gemm_slices import (
     group_function,
     is_sliced,
@@ -597,17 +597,17 @@ def _multiplying(found: TensorMemoryPlan) -> Iterator[str]:
     leader = " && rank == 0" if found.group == 2 else ""
     yield f"if (warp == MULTIPLYING{leader} && elected()) {{"
     yield "    // One thread starts the products as stages come; it says when a stage is free, when a tile is summed."
-    turns = "tiles" if not found.scales else "blocks of k"
+    turns, parts = "tiles" if not found.scales else "blocks of k", finer_blocks(found)
     yield f"    int stage = 0, round = 0, turn = 0;  // turn: {turns} before this one"
     if found.scales:
-        yield "    for (int tile = block; tile < tiles; tile += blocks)"
-        yield from (f"    {line}" for line in block_loop(found, ", ++turn"))
+        yield "    for (int tile = block; tile < tiles; tile += blocks)" + " {" * (parts > 1)
+        if parts == 1:
+            yield from (f"    {line}" for line in block_loop(found, ", ++turn"))
     else:
         yield "    for (int tile = block; tile < tiles; tile += blocks, ++turn) {"
-    yield "        const int sum = turn % SUMS;"
-    yield "        if (turn >= SUMS) wait(stored_at + 8 * sum, (turn / SUMS - 1) % 2);"
-    yield '        asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");'
-    yield _stages(found, summed=True)
+    if parts == 1:
+        yield from (f"        {line}" for line in _free_sum())
+    yield _stages(found, summed=parts == 1)
     yield "            wait(full_at + 8 * stage, round % 2);"
     yield '            asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");'
     for each in (found.a, found.b):
@@ -616,13 +616,34 @@ def _multiplying(found: TensorMemoryPlan) -> Iterator[str]:
         start = f"descriptor_at({letter}_stages + stage * {each.name}_BYTES, {leading}, {stride}, {code})"
         yield f"            const unsigned long long {letter}_start = {start};"
     yield from (f"            {line}" for line in _scales(found))
-    for step in range(found.steps):
+    for part in range(parts if parts > 1 else 0):
+        yield from (f"            {line}" for line in _block_of_stage(found, part, found.steps // parts))
+    for step in range(found.steps if parts == 1 else 0):
         yield f"            {_product(found, step)}"
     yield "            commit(empty_at + 8 * stage);"
     yield "            if (++stage == STAGES) stage = 0, ++round;"
     yield "        }"
-    yield "        commit(summed_at + 8 * sum);"
+    yield from ["        commit(summed_at + 8 * sum);"] * (parts == 1)
     yield "    }"
+    yield "}"
+
+
+def _free_sum() -> Iterator[str]:
+    """The columns of the next sum, when what was in them is stored."""
+    yield "const int sum = turn % SUMS;"
+    yield "if (turn >= SUMS) wait(stored_at + 8 * sum, (turn / SUMS - 1) % 2);"
+    yield 'asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");'
+
+
+def _block_of_stage(found: TensorMemoryPlan, part: int, steps: int) -> Iterator[str]:
+    """The products of one of several blocks of k that a stage has."""
+    assert found.scales
+    yield f"if (k + {part * found.scales.depth} < {k_range(found)[1]}) {{" if part else "{"
+    yield from (f"    {line}" for line in _free_sum())
+    for step in range(part * steps, (part + 1) * steps):
+        yield f"    {_product(found, step, step == part * steps)}"
+    yield "    commit(summed_at + 8 * sum);"
+    yield "    ++turn;"
     yield "}"
 
 
@@ -649,8 +670,8 @@ def _more(number: int) -> str:
     return f" + {number}" if number else ""
 
 
-def _product(found: TensorMemoryPlan, step: int) -> str:
-    """The product of a step of a stage."""
+def _product(found: TensorMemoryPlan, step: int, begins: bool = False) -> str:
+    """The product of a step of a stage; begins: whether a block of k within it begins with it."""
     inst = found.instruction
     a, b = (_more(step * step_bytes(each, inst.k) // 16) for each in (found.a, found.b))
     word, more = "INSTRUCTION", ""
@@ -660,6 +681,7 @@ def _product(found: TensorMemoryPlan, step: int) -> str:
         columns = first // SCALE_BLOCKS * 4
         more = f", a_scaling{_more(columns)}, b_scaling{_more(columns * (inst.n // SCALE_ROWS))}"
     add = "true" if step else f"k > {'block_k' if found.scales else k_range(found)[0]}"
+    add = "false" if begins else add
     return f"multiply(sums + sum * SUM_COLUMNS, a_start{a}, b_start{b}, {word}{more}, {add});"
 
 

@@ -19,7 +19,7 @@ from ..families.shared_memory import SWIZZLES
 from . import gemm_wgmma
 from .epilogue import finishing, parameters
 from .fragments import fragment
-from .gemm_scales import checked_depth, declarations, declared, end_of_stage, function, passed
+from .gemm_scales import checked_depth, declarations, declared, function, passed
 from .gemm_scales import stride as scale_stride
 from .gemm_slices import (
     group_function,
@@ -283,9 +283,8 @@ def _consumer(found: TmaPlan) -> Iterator[str]:
         major = "K" if each.rows_of_k else "MN"
         start = f"descriptor_at({letter}_at, {leading}, {stride}, {code})"
         yield f"    const unsigned long long {letter}_start = {start};  // {major}-major"
-    lines = gemm_wgmma.products(found.other, (found.tiles, found.steps), partial(_offset, found))
+    lines = gemm_wgmma.summed(found.other, (found.tiles, found.steps), partial(_offset, found))
     yield from (f"    {line}" for line in lines)
-    yield from (f"    {line}" for line in end_of_stage(found.other, found.a.depth))
     yield "    if (lane == 0) arrive(empty_at + 8 * stage);"
     yield "    if (++stage == STAGES) stage = 0, ++round;"
     yield "}"

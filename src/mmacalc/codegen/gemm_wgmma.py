@@ -16,7 +16,7 @@ from ..families.shared_memory import SWIZZLES, panel_offsets
 from ..memory_access.swizzles import MODES
 from .epilogue import finishing, output_format
 from .fragments import fragment
-from .gemm_scales import Sums, checked_scales, declarations, end_of_stage, function
+from .gemm_scales import Sums, checked_scales, declarations, end_of_stage, finer_blocks, function
 from .gemm_slices import group_function, reduction, tile_plan
 from .gemm_staging import (
     VECTOR,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ..model import Instruction
     from ..model.block_scales import BlockScales
 
-__all__ = ["body", "plan", "products", "source", "stores", "sums_of", "tiles_of"]
+__all__ = ["body", "plan", "source", "stores", "summed", "sums_of", "tiles_of"]
 
 DEPTH_BYTES = 64  # of k in one stage: two buffers of the widest tiles fit into 48 KiB of static shared memory
 WIDEST_PAIR = 128  # columns up to which a warpgroup keeps two tiles of 64 rows in registers
@@ -163,8 +163,7 @@ def _loop(found: CudaPlan) -> Iterator[str]:
     yield "    copy_stage(stage ? stage - 1 : STAGES - 1);"
     for side in (found.a, found.b):
         yield f"    const unsigned long long {side.name.lower()}_start = {_descriptor(side)};  // {_words(side)}"
-    lines = products(found, (found.tiles_m, found.steps), partial(_offset, found))
-    yield from (f"    {line}" for line in (*lines, *end_of_stage(found)))
+    yield from (f"    {line}" for line in summed(found, (found.tiles_m, found.steps), partial(_offset, found)))
     yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"
     yield "}"
     yield ""
@@ -212,14 +211,43 @@ def _offset(found: CudaPlan, side: Side, tile: int, step: int) -> int:
     return tile * inst.m * side.bytes // side.panel * side.depth * side.panel + step * inst.k * side.panel
 
 
-def products(found: CudaPlan, counts: tuple[int, int], offset: Callable[[Side, int, int], int]) -> Iterator[str]:
-    """All wgmma of a stage between one fence and one wait.
+def summed(found: CudaPlan, counts: tuple[int, int], offset: Callable[[Side, int, int], int]) -> Iterator[str]:
+    """The products of a stage, and what is done with the sums behind each block of k.
 
     Args:
         counts: tiles of 64 rows, and steps along k. offset: the bytes from the start of a side's descriptor to what a
             wgmma of a tile and a step reads; B's tile is 0.
     """
-    inst, (tiles, steps) = found.instruction, counts
+    tiles, steps = counts
+    stage = steps * found.instruction.k
+    parts = finer_blocks(found, stage)
+    if parts == 1:
+        yield from _products(found, counts, offset)
+        yield from end_of_stage(found, stage)
+        return
+    assert found.scales
+    more = ", ".join(
+        f"{letter}_part = {letter}_start + part * {offset(given, 0, steps // parts) // VECTOR}"
+        for letter, given in (("a", found.a), ("b", found.b))
+    )
+    yield "#pragma unroll 1  // so that scales of one block are in registers"
+    yield f"for (int part = 0; part < {parts}; ++part) {{"
+    yield f"    const unsigned long long {more};"
+    yield from (f"    {line}" for line in _products(found, (tiles, steps // parts), offset, "part"))
+    yield f"    add_block(k / {found.scales.depth} + part + 1);"
+    yield "}"
+
+
+def _products(
+    found: CudaPlan, counts: tuple[int, int], offset: Callable[[Side, int, int], int], start: str = "start"
+) -> Iterator[str]:
+    """The wgmma of a stage, or of a part of it, between one fence and one wait.
+
+    Args:
+        start: the end of the descriptors' names.
+    """
+    tiles, steps = counts
+    inst = found.instruction
     _, constraint, count = registers_of(inst, "D")
     every = [(step, tile) for step in range(steps) for tile in range(tiles)]
     moved = [
@@ -227,7 +255,7 @@ def products(found: CudaPlan, counts: tuple[int, int], offset: Callable[[Side, i
         for step, tile in every
         for letter, given in (("a", found.a), ("b", found.b))
     ]
-    starts = [f'"l"({letter}_start + {number})' if number else f'"l"({letter}_start)' for letter, number in moved]
+    starts = [f'"l"({letter}_{start} + {number})' if number else f'"l"({letter}_{start})' for letter, number in moved]
     unique = list(dict.fromkeys(starts))
     places = iter([tiles * count + unique.index(start) for start in starts])
     yield 'asm volatile("{ .reg .pred accumulate;\\n"'

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from ..model import Operand
     from .fragments import Fragment
 
-__all__ = ["BANKED_BYTES", "WORDS", "Side", "Staged", "matrix_swizzle", "staged"]
+__all__ = ["BANKED_BYTES", "VECTOR", "WORDS", "Side", "Staged", "matrix_swizzle", "staged"]
 
 WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "u32x2", 16: "u32x4"}
+VECTOR = 16  # bytes of a thread's access
 BANKED_BYTES = 128  # of shared memory that one cycle serves: 32 banks of 4 bytes
 
 
