@@ -10,8 +10,8 @@ P = exp(S - largest) is handed from the first product to the second in registers
     NVIDIA    S = Q K^T,   D of it is A of    O = P V           the four lanes of a group have two queries; with
                                                                 tcgen05 a thread has one, and P is in Tensor Memory
 
-Where `chain` relabels k, the rows of K are put into LDS in that order; where elements would have to move between
-lanes they are exchanged (RDNA3), or go through LDS.
+Where `chain` relabels k, the rows of K are put into LDS in that order (around NVIDIA's instructions of 8 bits V's keys
+take it); where elements would have to move between lanes they are exchanged (RDNA3), or go through LDS.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """An attention kernel of NVIDIA in CUDA around mma.sync: see `mmacalc.codegen.attention_cuda_plan`.
 
-K and V lie in shared memory in the order of memory under a swizzle, from where ldmatrix loads both: V turned over. Q
-and O are in registers. While a tile of keys is multiplied, cp.async copies its V and the next K.
+K and V lie in shared memory in the order of memory, in panels under a swizzle, from where ldmatrix loads both: V turned
+over, of 8 bits with a byte permutation behind it. Q and O are in registers. While a tile of keys is multiplied,
+cp.async copies its V and the next K.
 """
 
 from __future__ import annotations
