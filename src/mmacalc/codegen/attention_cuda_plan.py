@@ -138,7 +138,7 @@ def cuda_attention_plan(
     >>> inst = mmacalc.instruction("a100", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
     >>> found = cuda_attention_plan(inst, 128)
     >>> found.block_m, found.block_n, found.v.swizzle
-    (64, 64, Swizzle(bits=3, base=4, shift=4))
+    (64, 64, Swizzle(bits=3, base=4, shift=3))
     >>> inst = mmacalc.instruction("h100", "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16")
     >>> found = cuda_attention_plan(inst, 128)
     >>> found.block_m, found.block_n, found.stages, found.shared
