@@ -366,7 +366,7 @@ COMMAND = Command(
         ),
         option(
             "--type", placeholder="FORMAT", known=("f16", "bf16", "fp8", "i8"),
-            help="of --attention and --gemm without -i: f16 (default), bf16; of --gemm also fp8, mxfp4, i8 ...",
+            help="of --attention and --gemm without -i: f16 (default), bf16, fp8; of --gemm also mxfp4, i8 ...",
         ),
         WAVE, JSON,
         option(
