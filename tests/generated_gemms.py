@@ -86,3 +86,10 @@ def conflicts(report):
 
 def spills(path):
     return [kernel.metadata[".private_segment_fixed_size"] for kernel in mmacalc.load(path).values()]
+
+
+def lost(operand, side, kpack, turn):
+    """The LDS cycles that the accesses of a tile lose, as `memory` counts them."""
+    reads = [(piece.table, piece.width) for piece in gemm.pieces(operand, side, kpack)]
+    written = gemm.writes(operand, side, turn) if turn else []
+    return gemm.cycles_lost(operand, side.tile, reads, "read") + gemm.cycles_lost(operand, side.tile, written, "write")

@@ -13,6 +13,7 @@ for A and B alike, which changes nothing but the order of the sum.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import product
 
 from ..base.errors import Error
 from ..base.records import TupleRecord
@@ -28,7 +29,7 @@ from .staging import Side
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ..memory_access.transpose_loads import LoadStep
     from ..model import Instruction, Operand
@@ -633,12 +634,14 @@ def best_swizzle(
     best: tuple[int, Side, Turn | None] | None = None
     every = [side._replace(swizzle=swizzle) for swizzle in _swizzles(side.tile.bytes)]
     losses = [(cycles_lost(operand, each.tile, reads, "read"), each) for each in every]
+    if turns == [None] and min(losses, key=lambda one: one[0])[0]:
+        return _spread_reads(operand, losses, reads), None
     for turn in turns:
         written = [] if turn is None else writes(operand, side, turn)
         for lost, each in losses:
             if best is not None and lost >= best[0]:
                 continue
-            for spread in [MODES["none"], *_spreads(each)] if turn else [MODES["none"]]:
+            for spread in [MODES["none"], *_spreads(each, (VECTOR_BITS,))] if turn else [MODES["none"]]:
                 found = each._replace(spread=spread)
                 more = lost if not spread.bits else cycles_lost(operand, found.tile, reads, "read")
                 if best is None or more < best[0]:
@@ -651,14 +654,40 @@ def best_swizzle(
     return best[1], best[2]
 
 
-def _spreads(side: Side) -> Iterator[Swizzle]:
-    """Second swizzles of a tile: of 16 bytes, by bits of the address that neither of the two changes."""
+def _spread_reads(operand: Operand, losses: Sequence[tuple[int, Side]], reads: Sequence[Access]) -> Side:
+    """The side under two swizzles by which its reads have no bank conflict, or the fewest.
+
+    Loads that transpose read rows whose numbers differ in bits apart: those of ds_read_b64_tr_b16 for 16x16x32 k 0 to 3
+    and 8 to 11 at once, of which one swizzle moves either all bits from 1 to 8 or not that of 8.
+
+    Args:
+        losses: of each swizzle the cycles that reads lose, and the side under it.
+    """
+    ordered = sorted(losses, key=lambda one: one[0])
+    least, best = ordered[0]
+    for _, each in ordered:
+        for spread in _spreads(each, range(VECTOR_BITS, 8)):
+            found = each._replace(spread=spread)
+            lost = cycles_lost(operand, found.tile, reads, "read")
+            if lost < least:
+                least, best = lost, found
+                if not lost:
+                    return best
+    return best
+
+
+def _spreads(side: Side, bases: Iterable[int]) -> Iterator[Swizzle]:
+    """Second swizzles of a tile, by bits of the address that neither of the two changes: so both together are their own
+    inverse."""
     swizzle, size = side.swizzle, side.tile.bytes
-    first = swizzle.base + swizzle.shift if swizzle.bits else 32
-    for bits in range(1, 4):
-        for shift in range(max(bits, swizzle.base + swizzle.bits - VECTOR_BITS), 8):
-            if VECTOR_BITS + bits <= first and 1 << VECTOR_BITS + bits + shift <= size:
-                yield Swizzle(bits, VECTOR_BITS, shift)
+    sources = range(swizzle.base + swizzle.shift, swizzle.base + swizzle.shift + swizzle.bits)
+    changed = range(swizzle.base, swizzle.base + swizzle.bits)
+    for base, bits in product(bases, range(1, 4)):
+        for shift in range(bits, 8):
+            more = range(base + shift, base + shift + bits)
+            apart = not {*range(base, base + bits)} & {*sources} and not {*more} & {*changed}
+            if apart and 1 << base + bits + shift <= size:
+                yield Swizzle(bits, base, shift)
 
 
 def _swizzles(size: int) -> Iterator[Swizzle]:

@@ -208,9 +208,8 @@ def place_function(side: Side) -> Iterator[str]:
     letter = side.name.lower()
     terms = [(each, ((1 << each.bits) - 1) << each.base) for each in (side.swizzle, side.spread) if each.bits]
     if terms:
-        inverse = ", and the inverse" * (len(terms) == 1)
         words = " and ".join(f"Swizzle<{each.bits},{each.base},{each.shift}>" for each, _ in terms)
-        yield f"// Where a byte of {side.name}'s tile lies in LDS{inverse}: against bank conflicts."
+        yield f"// Where a byte of {side.name}'s tile lies in LDS, and the inverse: against bank conflicts."
         yield f"// {words} of byte addresses."
         moved = "".join(f" ^ ((byte >> {each.shift}) & {mask:#x})" for each, mask in terms)
         yield f"static __device__ int {letter}_place(int byte) {{ return byte{moved}; }}"
