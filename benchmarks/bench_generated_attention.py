@@ -3,9 +3,9 @@
     python benchmarks/bench_generated_attention.py                    every target, heads of 128, f16, not causal
     python benchmarks/bench_generated_attention.py gfx942 sm_90a      only these
 
-Needs Triton (its wheel compiles without a GPU, and has nvdisasm), clang-22, nvcc. Of AMD both kernels run on the
-emulator with two numbers of keys, and what they issue is subtracted, so the counts are those of the loop, with the bank
-conflicts. Of NVIDIA SASS of the innermost loop with exponentials is counted as ptxas left it, without NOPs: all of it,
+Needs Triton (its wheel compiles without a GPU, and has nvdisasm), clang-22, nvcc. Of AMD both kernels are profiled on the
+emulator with two numbers of keys, and one is subtracted from the other, so the counts are those of the loop: of what is
+issued, of LDS, and of the time by the model of `mmacalc profile`. Of NVIDIA SASS of the innermost loop with exponentials is counted as ptxas left it, without NOPs: all of it,
 so masks that are jumped over, too. Triton's kernel has neither masks nor edges. Kernels around mma.sync run on the
 emulator, too: how busy the matrix units are is by the model of `mmacalc profile`, which issues statements of PTX.
 Instructions beside products are given for 1,000 products of a query and a key, of all warps that have queries.
@@ -39,7 +39,8 @@ from triton_gemms import differences
 HEAD = 128
 BLOCKS = 2  # of NVIDIA's kernels on the emulator
 WARPS = {"sm_80": 4, "sm_90a": 8, "sm_100a": 8, "sm_120a": 4}  # of Triton's kernel
-AMD = {"gfx942": 64, "gfx950": 64, "gfx1100": 32, "gfx1250": 32}
+AMD = {"gfx90a": 64, "gfx942": 64, "gfx950": 64, "gfx1100": 32, "gfx1201": 32, "gfx1250": 32}
+GROUPS = 4  # of AMD's kernels on the emulator
 
 
 @triton.jit
@@ -80,17 +81,19 @@ def printed(name: str, tile: tuple[int, int], warps: int, products: float, other
 # --- AMD: what the emulator issues ---
 
 
-def issued(launch: Any, keys: int, waves: int) -> tuple[float, float, str]:
-    """The products and other instructions of a wave for a tile of keys, and the cycles of LDS that conflicts take."""
-    one, two = launch(4 * keys), launch(8 * keys)
-    counts = Counter({name: two.mnemonics[name] - one.mnemonics.get(name, 0) for name in two.mnemonics})
-    products = sum(times for name, times in counts.items() if kind(name) == "matrix")
-    lost, cycles = (
-        sum(getattr(site, what) for site in two.lds) - sum(getattr(site, what) for site in one.lds)
-        for what in ("conflicts", "cycles")
+def issued(profile: Any, keys: int, waves: int) -> tuple[float, float, str]:
+    """The products and other instructions of a wave for a tile of keys; in words the cycles of LDS and of them those
+    that conflicts take, how busy the matrix units are by the model, waves on a SIMD and the registers of a lane."""
+    one, two = profile(2 * keys), profile(6 * keys)
+    counts = {name: two.counts.kinds[name] - one.counts.kinds.get(name, 0) for name in two.counts.kinds}
+    lost, cycles, busy = differences(one, two, 4, GROUPS)
+    held, each = two.occupancy, 4 * waves * GROUPS
+    spilled = f", {held.scratch_bytes} bytes of scratch memory" * bool(held.scratch_bytes)
+    words = (
+        f"LDS {lost:.0f} of {cycles:.0f} cycles lost; matrix units busy {busy:.0%}, {held.waves} waves, "
+        f"{held.vector_registers} registers{spilled}"
     )
-    words = f"LDS {lost / 4:.0f} of {cycles / 4:.0f} cycles lost"
-    return products / 4 / waves, (counts.total() - products) / 4 / waves, words
+    return counts["matrix"] / each, (sum(counts.values()) - counts["matrix"]) / each, words
 
 
 def amd(target: str, folder: Path) -> None:
@@ -108,23 +111,24 @@ def amd(target: str, folder: Path) -> None:
     theirs = mmacalc.load(folder / "t.hsaco")[made.metadata.name]
 
     def arrays(keys: int) -> list[Any]:
-        rng = np.random.default_rng(0)
-        return [rng.standard_normal((rows, HEAD)).astype(np.float16) for rows in (m, keys, keys, m)]
+        rng, queries = np.random.default_rng(0), GROUPS * m
+        return [rng.standard_normal((rows, HEAD)).astype(np.float16) for rows in (queries, keys, keys, queries)]
 
-    def launch_ours(keys: int) -> Any:
-        rows, heads = [HEAD] * 4, [m * HEAD, keys * HEAD, keys * HEAD, m * HEAD]
-        return mmacalc.launch(
-            ours, (1, 1, 1), found.threads, *arrays(keys), None, m, keys, 1, 1, 0.125, *rows, *heads, *heads
-        )
+    def profile_ours(keys: int) -> Any:
+        rows, heads = [HEAD] * 4, [0] * 4
+        return mmacalc.profile(
+            ours, (GROUPS, 1, 1), found.threads, *arrays(keys), None, GROUPS * m, keys, 1, 1, 0.125, *rows, *heads,
+            *heads,
+        )  # fmt: skip
 
-    def launch_theirs(keys: int) -> Any:
+    def profile_theirs(keys: int) -> Any:
         given = [*arrays(keys), keys, np.float32(0.18)]
         given += [None] * (sum(not one.value_kind.startswith("hidden_") for one in theirs.arguments) - len(given))
         shared = max(0, made.metadata.shared - theirs.descriptor.group_segment_size)
-        return mmacalc.launch(theirs, 1, 4 * AMD[target], *given, **({"shared": shared} if shared else {}))
+        return mmacalc.profile(theirs, GROUPS, 4 * AMD[target], *given, **({"shared": shared} if shared else {}))
 
-    for name, launch, waves in ((target, launch_ours, found.waves), ("  Triton", launch_theirs, 4)):
-        products, others, words = issued(launch, found.block_n, waves)
+    for name, profile, waves in ((target, profile_ours, found.waves), ("  Triton", profile_theirs, 4)):
+        products, others, words = issued(profile, found.block_n, waves)
         printed(name, (m, found.block_n), waves, products, others, words)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import mmacalc
 from generated_kernels import compiled
 from mmacalc.arithmetic.codecs import decode, encode
-from mmacalc.codegen import gemm
+from mmacalc.codegen import gemm, gemm_lds
 
 EMPTY = 0x5A
 OPTIONS = {"gfx1250": ["-O2", "-mllvm", "-amdgpu-enable-vopd=0"]}
@@ -90,6 +90,8 @@ def spills(path):
 
 def lost(operand, side, kpack, turn):
     """The LDS cycles that the accesses of a tile lose, as `memory` counts them."""
-    reads = [(piece.table, piece.width) for piece in gemm.pieces(operand, side, kpack)]
-    written = gemm.writes(operand, side, turn) if turn else []
-    return gemm.cycles_lost(operand, side.tile, reads, "read") + gemm.cycles_lost(operand, side.tile, written, "write")
+    reads = [(piece.table, piece.width) for piece in gemm_lds.pieces(operand, side, kpack)]
+    written = gemm_lds.writes(operand, side, turn) if turn else []
+    return sum(
+        gemm_lds.cycles_lost(operand, side.tile, each, way) for each, way in ((reads, "read"), (written, "write"))
+    )

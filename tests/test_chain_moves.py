@@ -8,7 +8,7 @@ import pytest
 import mmacalc
 from generated_gemms import OPTIONS
 from generated_kernels import compiled
-from mmacalc.codegen.gemm import BUILTINS
+from mmacalc.codegen.gemm_lds import BUILTINS
 from mmacalc.memory_access.transpose_loads import loads_for
 
 WAY = "LDS, transposing loads"

@@ -9,7 +9,7 @@ import mmacalc
 from generated_products import Product
 from mmacalc import Error
 from mmacalc.arithmetic.codecs import decode
-from mmacalc.codegen import gemm
+from mmacalc.codegen import gemm, gemm_lds
 from samples import sampled
 
 MMA, WGMMA, TCGEN05 = "mma.sync.aligned", "wgmma.mma_async.sync.aligned", "tcgen05.mma.cta_group::"
@@ -81,7 +81,7 @@ def relabelled(plan, k):
     """The k in the order in which the kernel's instructions take them, zeros behind the last included."""
     if not isinstance(plan, gemm.Plan):
         return np.arange(k)
-    held = np.array(gemm.held_k(plan.operand("A"), plan.kpack))
+    held = np.array(gemm_lds.held_k(plan.operand("A"), plan.kpack))
     count = -(-k // len(held))
     return (np.arange(count)[:, None] * len(held) + held).ravel()
 

@@ -144,7 +144,7 @@ def test_every_gemm_in_every_order(where, orders, tmp_path):
     ("gfx950", "v_mfma_f32_32x32x2_f32", ("row", "col"), (128, 128, 32)),
     ("gfx1250", "v_wmma_f32_16x16x32_f16", ("row", "row"), (256, 128, 64)),
     ("gfx1250", "v_wmma_f32_16x16x4_f32", ("row", "col"), (128, 128, 16)),
-    ("gfx1250", "v_wmma_f32_16x16x128_fp8_fp8", ("row", "col"), (128, 128, 128)),
+    ("gfx1250", "v_wmma_f32_16x16x128_fp8_fp8", ("col", "row"), (256, 128, 128)),
     ("gfx942", "v_mfma_f32_32x32x8_f16", ("row", "col"), (128, 128, 32)),
 ])  # fmt: skip
 def test_a_tile_is_as_large_as_registers_and_lds_allow(target, name, orders, tile):
@@ -188,9 +188,10 @@ def test_no_gemm_in_any_order_has_a_bank_conflict_that_memory_knows_of(where, or
     for one in found:
         for side, turn in ((one.a, one.a_turn), (one.b, one.b_turn)):
             assert lost(one.operand(side.name), side, one.kpack, turn) == 0, (one.name, side)
-            every = {side.tile.address(byte) for byte in range(0, side.tile.bytes, 16)}
-            assert len(every) == side.tile.bytes // 16, "two bytes of a tile at one place"
-            if turn is None:  # the loads of a stage ask which byte lies at a place
+            every = {side.tile.address(byte) for byte in range(0, side.tile.filled, 16)}
+            assert len(every) == side.tile.filled // 16, "two bytes of a tile at one place"
+            assert max(every) < side.tile.bytes
+            if turn is None and not one.copied:  # the loads of a stage ask which byte lies at a place
                 assert all(side.tile.address(side.tile.address(byte)) == byte for byte in every)
 
 
@@ -218,6 +219,25 @@ def test_the_gemm_of_a_type_has_no_conflict_no_scratch_memory_and_its_waves(case
     kernel, waves = made.kernels[made.plan.name], made.plan.threads // made.plan.wave
     held = occupancy(kernel, chosen.instruction.architecture, waves, 0)
     assert held.waves >= (2 if element == "f64" else WAVES[target])
+
+
+@sampled(("name", "orders", "stages"), [
+    ("v_wmma_f32_16x16x32_f16", ("row", "col"), 3), ("v_wmma_f32_16x16x128_fp8_fp8", ("col", "row"), 3),
+    ("v_wmma_f32_16x16x32_f16", ("col", "row"), 2), ("v_wmma_f32_16x16x4_f32", ("row", "col"), 2),
+], 1)  # fmt: skip
+def test_a_tensor_copy_of_each_side_fills_a_stage_of_gfx1250(name, orders, stages, tmp_path):
+    """Also of a K with fewer stages than LDS holds, and whatever is behind the matrices in memory."""
+    made = Gemm("gfx1250", name, orders, tmp_path, stages=stages)
+    assert made.plan.copied
+    assert made.plan.buffers == stages
+    m, n, depth = made.plan.block_m, made.plan.block_n, made.plan.block_k
+    for k in (32, depth, 3 * depth + 32, 4 * depth):
+        report, wrong, aligned = made.launch((m + 32, n - 32, k), (32, 32, 32))
+        assert (report.findings, wrong, aligned, conflicts(report)) == ((), 0, True, 0)
+        copies = sum(count for text, count in report.mnemonics.items() if text == "tensor_load_to_lds")
+        rounds = -(-k // depth) + stages - 1  # of two workgroups, each of which copies A and B
+        assert copies == 2 * 2 * rounds
+        assert not [text for text in report.mnemonics if text.startswith("buffer_load")]
 
 
 def test_loads_to_lds_move_each_line_once_also_at_an_edge(tmp_path):

@@ -21,7 +21,8 @@ from ..base.errors import Error
 from ..base.records import TupleRecord
 from ..chaining import chain
 from .fragments import fragment
-from .gemm import VECTOR, best_swizzle, held_k, kpack_of, pieces, transposing, turns_of
+from .gemm import kpack_of
+from .gemm_lds import VECTOR, best_swizzle, held_k, pieces, transposing, turns_of
 from .source import extents, kernel_name, memory_type
 from .staging import Side
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..model import Instruction
-    from .gemm import Piece, Turn
+    from .gemm_lds import Piece, Turn
 
 __all__ = [
     "FORMATS", "FP8", "KEYS", "MOST_HEAD", "AttentionPlan", "Problem", "Seen", "attention_plan", "checked_instruction",

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from .attention import AttentionPlan
 from .fragments import fragment, linear_sum, runs
-from .gemm import VECTOR, pieces
 from .gemm_hip import FLAGS, HELPERS, compiler_note, place_function
 from .gemm_hip_stages import TURNED
+from .gemm_lds import VECTOR, pieces
 from .hip import ARGUMENTS, FIELDS, HEADER, reached
 from .source import indented, memory_type
 from .staging import WORDS
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..compiler.dialects import Intrinsic
     from .attention import Problem
     from .attention_cuda_plan import CudaAttentionPlan
-    from .gemm import Piece
+    from .gemm_lds import Piece
 
 __all__ = ["MOST_GROWTH", "counts_passed", "extents_of", "head_comment", "launch_arguments", "source"]
 

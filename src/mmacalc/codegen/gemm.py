@@ -2,7 +2,8 @@
 
 Each workgroup computes a tile of D with four waves, two by two; each wave keeps its part in accumulators. LDS is filled
 in the order of the threads, 16 bytes each, so that no write conflicts; which bytes of which row those are says the
-swizzle, and so that no read conflicts either it is searched over the addresses of both. A matrix comes to LDS in one of
+swizzle, and so that no read conflicts either it is searched over the addresses of both. Where a tile comes by a tensor
+copy (gfx1250), which knows no swizzle, bytes behind each row have its place. A matrix comes to LDS in one of
 three ways (see `Side`): its rows have k contiguous and stay as they are; its rows are k and stay, since loads that
 transpose read them from LDS (ds_read_b64_tr, ds_load_tr); or pieces are transposed in registers on the way.
 
@@ -12,16 +13,11 @@ for A and B alike, which changes nothing but the order of the sum.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from itertools import product
-
 from ..base.errors import Error
 from ..base.records import TupleRecord
-from ..memory_access.banks import lost_cycles, rule
-from ..memory_access.swizzles import MODES, Swizzle
-from ..memory_access.transpose_loads import loads_for
 from .epilogue import NO_EPILOGUE, output_format
-from .fragments import fragment, linear_sum, runs, total
+from .fragments import fragment, runs
+from .gemm_lds import COPIES, LINE, VECTOR, padded_sides, run_bytes, swizzled, transposing
 from .gemm_scales import checked_scales
 from .gemm_slices import name_ending, tile_rows
 from .source import extents, memory_type
@@ -29,34 +25,26 @@ from .staging import Side
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ..memory_access.transpose_loads import LoadStep
     from ..model import Instruction, Operand
     from ..model.block_scales import BlockScales
     from .epilogue import Epilogue
-    from .fragments import Fragment
-    from .staging import Staged
+    from .gemm_lds import Turn
 
-    Access = tuple[tuple[tuple[int, int], ...], int]
+__all__ = ["SCALED_K", "Plan", "kpack_of", "plan", "scale_span", "small_tile", "without_copies"]
 
-__all__ = [
-    "SCALED_K", "VECTOR", "Piece", "Plan", "Turn", "best_swizzle", "cycles_lost", "held_k", "kpack_of", "pieces",
-    "plan", "scale_span", "small_tile", "transposing", "turns_of", "writes",
-]  # fmt: skip
-
-VECTOR = 16  # bytes of a lane's access
 SCALED_K = 32  # k that share a scale
 TILE = (128, 128)  # rows and columns of D that a workgroup computes, unless a tile is asked for
 LARGE_TILES = {"gfx950": (256, 256), "gfx1250": (256, 128)}
 """Where registers and LDS have room. Of 128x128 the first cache would take as long as the products: on gfx950 one of
 32x32x16 takes 32 cycles and each load of 64 lanes and 16 bytes 16, of which four SIMDs share the cache."""
+SIMDS = 4  # of a compute unit
 WAVES = (2, 2)  # along M and along N
 WORKGROUPS = 4  # that should fit into LDS at once, one wave each on every SIMD
 LARGE_TILE_BITS = (8, 16)  # of an element: products of more take longer, and clang 22 spills those of 4
 TO_LDS = ("gfx950",)  # buffer_load_dwordx4 ... lds
-VECTOR_BITS = 4  # of an address, within 16 bytes
-LINE = 128  # bytes of memory that the first cache moves at once
+SIMD_WAVES = 4  # of 256 registers that share a SIMD of these
 DEPTH_BYTES = 64  # of a row in LDS, at least; where products take half the time, a line of memory
 MOST_WAVES = 8
 REGISTERS = 256  # of a wave, those for accumulation included: of gfx9's 512, so that two waves share a SIMD
@@ -64,34 +52,6 @@ OTHER_REGISTERS = 16  # for addresses
 TURNING_REGISTERS = {8: 20}  # for a matrix that registers transpose, by the bits of its elements: of bytes four k
 FEWER_TURNING_REGISTERS = 12
 ROWS_OF_K_REGISTERS = 20  # for a matrix that loads transpose: where its lanes read
-
-
-class Piece(TupleRecord):
-    """An access of a lane to LDS: the terms of its byte in the tile's row for one step, and the words that it fills.
-
-    row, byte: sums as C text of the lane's digits; table: (row, byte) of each lane; width: bytes; word: the first of
-    the operand's words; load: the builtin that transposes, "" for a plain access.
-    """
-
-    row: str
-    byte: str
-    table: tuple[tuple[int, int], ...]
-    width: int
-    word: int
-    load: str = ""
-
-
-class Turn(TupleRecord):
-    """How registers transpose a matrix whose rows are k on its way to LDS.
-
-    rows: the k that a thread takes at once, so that a word of LDS is written whole; width: bytes of each row that it
-    takes; lanes: neighbouring threads that take neighbouring parts of a row; count: pieces of a thread.
-    """
-
-    rows: int
-    width: int
-    lanes: int
-    count: int  # type: ignore[assignment]  # not tuple's method
 
 
 class Plan(TupleRecord):
@@ -102,7 +62,8 @@ class Plan(TupleRecord):
     instruction in one wave; kpack:
     the instructions whose k a lane reads at once; steps: how often it does so for each stage; buffers: in LDS;
     split: the parts of K, each a workgroup's; batches: how many the launch line has, None for a kernel of one product;
-    scales: those along K; groups: how many the launch line has, None for none.
+    scales: those along K; groups: how many the launch line has, None for none; copied: whether A and B of aligned
+    matrices come to LDS by tensor copies.
     """
 
     instruction: Instruction
@@ -125,6 +86,7 @@ class Plan(TupleRecord):
     batches: int | None = None
     scales: BlockScales | None = None
     groups: int | None = None
+    copied: bool = False
 
     @property
     def block_m(self) -> int:
@@ -219,8 +181,9 @@ def plan(
     """The sizes of a GEMM kernel around an instruction.
 
     Args:
-        tile: "MxNxK" or (M, N, K) of a workgroup; stages: tiles of A and B that LDS holds, 1 or 2; by the target and
-            the instruction if left out. scales: those along K, for which there are twice as many sums.
+        tile: "MxNxK" or (M, N, K) of a workgroup; stages: tiles of A and B that LDS holds, 1 or 2, by tensor copies 2
+            or 3; by the target and the instruction if left out. scales: those along K, for which there are twice as
+            many sums.
 
     Raises:
         Error: the instruction is sparse, has several blocks, elements that no access reaches, or no builtin;
@@ -260,12 +223,20 @@ def plan(
         )
         for name, extent, along_k in zip("AB", (m, n), orders)
     )
+    padded = None
+    if stages != 1 and not (a_turn or b_turn):
+        sides = [(_operand(inst, size, fields, swapped, side.name), side) for side in (a, b)]
+        padded = padded_sides(sides, kpack, waves)
+    a, b = padded or (a, b)
     used = a.tile.bytes + b.tile.bytes
     more = _scale_bytes(wanted, size) if inst.scaled else 0
-    buffers = _buffers(inst, used, more, stages, 1 if _loads_to_lds(inst, a_turn, b_turn) else WORKGROUPS)
+    workgroups = 1 if _loads_to_lds(inst, a_turn, b_turn) else WORKGROUPS
+    if padded:
+        workgroups = max(1, SIMD_WAVES * SIMDS // (waves[0] * waves[1]))
+    buffers = _buffers(inst, used, more, stages, workgroups, bool(padded))
     tiles = m // unit[0], n // unit[1]
     found = Plan(inst, size, fields, swapped, *waves, *tiles, kpack, depth // least, buffers, a, b, a_turn, b_turn)
-    return checked_scales(found, scales)
+    return checked_scales(found._replace(copied=bool(padded)), scales)
 
 
 class _Registers(TupleRecord):
@@ -301,10 +272,14 @@ class _Registers(TupleRecord):
         stage = (m * a.format.bits + n * b.format.bits) * k // (32 * waves_m * waves_n * self.wave)
         scales = (VECTOR // 4 + (tiles_m + tiles_n) * (k // (inst.k * self.kpack))) * inst.scaled  # the next, and these
         others = self.turning + OTHER_REGISTERS
-        if inst.architecture.targets[0] in TO_LDS and not self.turning:  # parts of two steps instead of the next stage
-            stage, others = parts, others + ROWS_OF_K_REGISTERS * self.along_k.count(False)
-        elif a.format.bits == b.format.bits == 8:  # loads that transpose 8 bits take half as much at once
-            others += ROWS_OF_K_REGISTERS * self.along_k.count(False)
+        target, ways = inst.architecture.targets[0], self.along_k.count(False)
+        copied = target in COPIES and not self.turning
+        if copied:  # B whole, and A tile by tile
+            stage, parts = 0, (a.registers + tiles_n * b.registers) * self.kpack
+        if target in TO_LDS and not self.turning:  # parts of two steps instead of the next stage
+            stage, others = parts, others + ROWS_OF_K_REGISTERS * ways
+        elif a.format.bits == b.format.bits == 8 and not (copied and not inst.scaled):
+            others += ROWS_OF_K_REGISTERS * ways  # loads that transpose 8 bits take half as much at once
         return held <= REGISTERS // 2 and held + parts + stage + scales + others <= REGISTERS
 
 
@@ -317,7 +292,12 @@ def _default_tile(needed: _Registers, bits: int) -> tuple[int, int, int]:
     inst = needed.instruction
     target, least = inst.architecture.targets[0], inst.k * needed.kpack
     stages = 2 if target in TO_LDS else 1
-    if target in LARGE_TILES and bits in LARGE_TILE_BITS and not (needed.turning or inst.scaled):
+    if (
+        target in LARGE_TILES
+        and bits in LARGE_TILE_BITS
+        and not needed.turning
+        and (target in COPIES or not inst.scaled)
+    ):
         tile = *LARGE_TILES[target], _depth(least, bits, LINE)
         fits = stages * sum(tile[:2]) * tile[2] * bits // 8 <= inst.architecture.lds_bytes
         if fits and needed.suffice(tile, _waves(needed, tile)):
@@ -396,13 +376,9 @@ def kpack_of(inst: Instruction, wave: int, fields: Mapping[str, int] | None = No
     """How many instructions' k a lane reads at once: enough for 16 bytes where memory has less of one instruction."""
     fields = fields or {}
     found = fragment(inst.operand("A", wave, **fields))
-    if _run_bytes(found, "row") >= VECTOR:
+    if run_bytes(found, "row") >= VECTOR:
         return 1
     return max(1, VECTOR * 8 // (len(found.items) * inst.format("A", fields).bits))
-
-
-def _run_bytes(found: Fragment, order: str) -> int:
-    return runs(found, order)[0].count * found.operand.format.bits // 8
 
 
 def _loads_to_lds(inst: Instruction, *turns: Turn | None) -> bool:
@@ -410,21 +386,24 @@ def _loads_to_lds(inst: Instruction, *turns: Turn | None) -> bool:
     return inst.architecture.targets[0] in TO_LDS and not any(turns)
 
 
-def _buffers(inst: Instruction, used: int, more: int, stages: int | None, workgroups: int) -> int:
-    """How many tiles of A and B LDS holds: two where that many workgroups still fit.
+def _buffers(inst: Instruction, used: int, more: int, stages: int | None, workgroups: int, copied: bool) -> int:
+    """How many tiles of A and B LDS holds: two where that many workgroups still fit; of tensor copies at least two, and
+    three where they fit.
 
     Args:
         used: bytes of one; more: bytes of scales.
     """
-    most = inst.architecture.lds_bytes
+    most, counts = inst.architecture.lds_bytes, (3, 2) if copied else (2, 1)
     scales = f" and {more} of scales" if more else ""
-    if stages is not None and (stages not in (1, 2) or stages * used + more > most):
-        raise Error(f"stages is 1 or 2, and {used} bytes of LDS each{scales} have to fit into {most}; got {stages}")
-    if used + more > most:
+    if stages is not None and (stages not in (1, 2, *counts) or stages * used + more > most):
+        allowed = "1, 2 or 3" if copied else "1 or 2"
+        raise Error(f"stages is {allowed}, and {used} bytes of LDS each{scales} have to fit into {most}; got {stages}")
+    least = used * (2 if copied else 1)
+    if least + more > most:
         raise Error(
-            f"the tiles take {used} bytes of LDS{scales}, of which a workgroup has {most}: ask for a smaller tile"
+            f"the tiles take {least} bytes of LDS{scales}, of which a workgroup has {most}: ask for a smaller tile"
         )
-    return stages or (2 if (2 * used + more) * workgroups <= most else 1)
+    return stages or next((count for count in counts if (count * used + more) * workgroups <= most), counts[-1])
 
 
 def scale_span(depth: int) -> int:
@@ -456,274 +435,20 @@ def _side(
     loads = () if along_k else transposing(operand, kpack)
     element = memory_type(operand.format.name, "hip")
     side = Side(name, extent, depth, element, bits, along_k, not along_k and not loads)
-    if side.tile.bytes % (threads * VECTOR):
+    if side.tile.filled % (threads * VECTOR):
         raise Error(
             f"{extent} x {depth} elements of {name} are {side.tile.bytes} bytes, no multiple of 16 for each of "
             f"{threads} work-items: ask for a larger tile"
         )
-    return _best(operand, side, kpack, threads)
+    return swizzled(operand, side, kpack, threads)
 
 
-def transposing(operand: Operand, kpack: int) -> tuple[LoadStep, ...]:
-    """The loads that read an operand from LDS where the rows of the tile are k; () if there are none."""
-    if kpack > 1:
-        return ()
-    try:
-        steps = loads_for(operand)
-    except Error:
-        return ()
-    return steps if steps[0].load.memory == "LDS" else ()
-
-
-def pieces(operand: Operand, side: Side, kpack: int) -> tuple[Piece, ...]:
-    """The accesses by which a lane reads an operand for one step."""
-    found = fragment(operand)
-    letter, bits = side.name.lower(), side.bits
-    outer, inner = ("row", "column") if operand.name == "A" else ("column", "row")
-    if not side.rows_of_k:
-        return tuple(_transposing_pieces(operand, transposing(operand, kpack), bits))
-    row = found.first(outer, letter)
-    lanes = [_digits(found, lane) for lane in range(operand.wave)]
-    rows = [_weighted(found, outer, values) for values in lanes]
-    if kpack > 1 or _run_bytes(found, "row" if operand.name == "A" else "col") < VECTOR:
-        # Relabelled: a group of lanes has consecutive k, as many as a lane holds.
-        groups, weight = [], len(found.items) * kpack * bits // 8
-        size = weight
-        for digit in sorted(
-            (each for each in found.digits if getattr(each, inner)), key=lambda one: getattr(one, inner)
-        ):
-            groups.append((weight, digit))
-            weight *= digit.size
-        starts = [sum(each * values[digit.name] for each, digit in groups) for values in lanes]
-        byte = [(each, f"{letter}_{digit.name}") for each, digit in groups]
-        parts = [(0, at, at // 4) for at in range(0, size, min(VECTOR, size))]
-    else:
-        starts = [_weighted(found, inner, values) * bits // 8 for values in lanes]
-        byte = [(getattr(digit, inner) * bits // 8, f"{letter}_{digit.name}") for digit in found.digits]
-        each = runs(found, "row" if operand.name == "A" else "col")
-        size = each[0].count * bits // 8
-        parts = [
-            (
-                getattr(run.first, outer),
-                getattr(run.first, inner) * bits // 8 + at,
-                (run.first.slot * bits // 8 + at) // 4,
-            )
-            for run in each
-            for at in range(0, size, VECTOR)
-        ]
-    width = min(VECTOR, size)
-    first = [(1, row)] if row != "0" else []
-    return tuple(
-        Piece(
-            total(first, more), total(byte, at),
-            tuple((row + more, start + at) for row, start in zip(rows, starts)), width, word,
-        )
-        for more, at, word in parts
-    )  # fmt: skip
-
-
-def held_k(operand: Operand, kpack: int) -> tuple[int, ...]:
-    """The k that stand at each k of `kpack` instructions, as `pieces` reads them: relabelled where it does so.
-
-    >>> import mmacalc
-    >>> held_k(mmacalc.instruction("gfx942", "v_mfma_f32_32x32x8_f16").operand("A"), 2)
-    (0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15)
-    """
-    found, k = fragment(operand), operand.instruction.k
-    inner = "column" if operand.name == "A" else "row"
-    packed = kpack > 1 or _run_bytes(found, "row" if operand.name == "A" else "col") < VECTOR
-    if not packed or transposing(operand, kpack):
-        return tuple(range(k * kpack))
-    held, weight = [0] * (k * kpack), len(found.items) * kpack
-    groups = []
-    for digit in sorted((each for each in found.digits if getattr(each, inner)), key=lambda one: getattr(one, inner)):
-        groups.append((weight, digit))
-        weight *= digit.size
-    for lane in range(operand.wave):
-        values = _digits(found, lane)
-        start = sum(each * values[digit.name] for each, digit in groups)
-        for part in range(kpack):
-            for at, item in enumerate(found.items):
-                natural = part * k + _weighted(found, inner, values) + getattr(item, inner)
-                held[natural] = start + part * len(found.items) + at
-    return tuple(held)
-
-
-def _digits(found: Fragment, lane: int) -> dict[str, int]:
-    return {digit.name: lane // digit.divisor % digit.size for digit in found.digits}
-
-
-def _weighted(found: Fragment, axis: str, values: Mapping[str, int]) -> int:
-    return sum(getattr(digit, axis) * values[digit.name] for digit in found.digits)
-
-
-BUILTINS = {
-    "ds_read_b64_tr_b16": "ds_read_tr16_b64_v4i16", "ds_read_b64_tr_b8": "ds_read_tr8_b64_v2i32",
-    "ds_load_tr16_b128": "ds_load_tr16_b128_v8i16", "ds_load_tr8_b64": "ds_load_tr8_b64_v2i32",
-}  # fmt: skip
-
-
-def _transposing_pieces(operand: Operand, steps: Sequence[LoadStep], bits: int) -> Iterator[Piece]:
-    """Each lane's address for the loads that transpose: a row k, and the first of the elements it fetches there."""
-    for step in steps:
-        load = step.load
-        fetched = load.lane_fetches
-        rows: list[int] = []
-        bytes_: list[int] = []
-        for first, row, ks in sorted(step.groups):
-            for lane in range(load.lanes):
-                assert first + lane == len(rows)
-                ((k, at),) = fetched.contents((lane, 0))
-                rows.append(ks[k])
-                bytes_.append((row + at) * bits // 8)
-        yield Piece(
-            linear_sum(rows, "lane"), linear_sum(bytes_, "lane"), tuple(zip(rows, bytes_)),
-            load.elements * bits // 8, step.first_register, BUILTINS[load.name],
-        )  # fmt: skip
-
-
-def turn_of(side: Side, threads: int, lanes: int) -> Turn:
-    """How registers transpose a stage, with a number of neighbouring threads along a row of memory."""
-    size = side.bits // 8
-    rows = max(1, 4 // size)
-    for width in (16, 8, 4):
-        units = side.depth // rows * (side.extent * size // width)
-        if units % threads == 0 and width >= size:
-            return Turn(rows, width, lanes, units // threads)
-    raise Error(f"a stage of {side.depth} k is too small to be transposed by {threads} work-items: ask for more k")
-
-
-def turned_place(side: Side, turn: Turn, at: int) -> tuple[int, int]:
-    """The first row (of A; column of B) and the first k of a thread's piece."""
-    pairs = side.depth // turn.rows
-    across = at // (turn.lanes * pairs) * turn.lanes + at % turn.lanes
-    return across * turn.width * 8 // side.bits, at // turn.lanes % pairs * turn.rows
-
-
-@lru_cache(maxsize=256)
-def _best(operand: Operand, side: Side, kpack: int, threads: int) -> tuple[Side, Turn | None]:
-    """The side under its swizzle, and the order of a transposing side's threads."""
-    reads = [(piece.table, piece.width) for piece in pieces(operand, side, kpack)]
-    return best_swizzle(operand, side, reads, turns_of(side, threads))
-
-
-def turns_of(side: Side, threads: int) -> Sequence[Turn | None]:
-    """The ways to transpose a stage in registers, those first whose lanes load longer pieces of a row of memory; of a
-    side that is not transposed, one: none."""
-    if not side.turned:
-        return [None]
-    ways = [turn_of(side, threads, lanes) for lanes in (16, 8, 4, 2, 1)]
-    return [way for way in ways if way.lanes == 1 or _fits(side, way)]
-
-
-def _fits(side: Side, turn: Turn) -> bool:
-    """Whether its lanes have a line of memory at most, and not more than a row."""
-    piece = turn.lanes * turn.width
-    return piece <= LINE and side.extent * side.bits // 8 % piece == 0
-
-
-def best_swizzle(
-    operand: Operand, side: Side, reads: Sequence[Access], turns: Sequence[Turn | None]
-) -> tuple[Side, Turn | None]:
-    """The side under the smallest swizzle without bank conflicts of a tile's reads and writes, and the first way to
-    transpose that has one; with the fewest conflicts where none has none.
-
-    Args:
-        reads: of each access the (row, byte) of every lane, and its bytes.
-    """
-    best: tuple[int, Side, Turn | None] | None = None
-    every = [side._replace(swizzle=swizzle) for swizzle in _swizzles(side.tile.bytes)]
-    losses = [(cycles_lost(operand, each.tile, reads, "read"), each) for each in every]
-    if turns == [None] and min(losses, key=lambda one: one[0])[0]:
-        return _spread_reads(operand, losses, reads), None
-    for turn in turns:
-        written = [] if turn is None else writes(operand, side, turn)
-        for lost, each in losses:
-            if best is not None and lost >= best[0]:
-                continue
-            for spread in [MODES["none"], *_spreads(each, (VECTOR_BITS,))] if turn else [MODES["none"]]:
-                found = each._replace(spread=spread)
-                more = lost if not spread.bits else cycles_lost(operand, found.tile, reads, "read")
-                if best is None or more < best[0]:
-                    more += cycles_lost(operand, found.tile, written, "write")
-                if best is None or more < best[0]:
-                    best = more, found, turn
-                    if not more:
-                        return found, turn
-    assert best is not None
-    return best[1], best[2]
-
-
-def _spread_reads(operand: Operand, losses: Sequence[tuple[int, Side]], reads: Sequence[Access]) -> Side:
-    """The side under two swizzles by which its reads have no bank conflict, or the fewest.
-
-    Loads that transpose read rows whose numbers differ in bits apart: those of ds_read_b64_tr_b16 for 16x16x32 k 0 to 3
-    and 8 to 11 at once, of which one swizzle moves either all bits from 1 to 8 or not that of 8.
-
-    Args:
-        losses: of each swizzle the cycles that reads lose, and the side under it.
-    """
-    ordered = sorted(losses, key=lambda one: one[0])
-    least, best = ordered[0]
-    for _, each in ordered:
-        for spread in _spreads(each, range(VECTOR_BITS, 8)):
-            found = each._replace(spread=spread)
-            lost = cycles_lost(operand, found.tile, reads, "read")
-            if lost < least:
-                least, best = lost, found
-                if not lost:
-                    return best
-    return best
-
-
-def _spreads(side: Side, bases: Iterable[int]) -> Iterator[Swizzle]:
-    """Second swizzles of a tile, by bits of the address that neither of the two changes: so both together are their own
-    inverse."""
-    swizzle, size = side.swizzle, side.tile.bytes
-    sources = range(swizzle.base + swizzle.shift, swizzle.base + swizzle.shift + swizzle.bits)
-    changed = range(swizzle.base, swizzle.base + swizzle.bits)
-    for base, bits in product(bases, range(1, 4)):
-        for shift in range(bits, 8):
-            more = range(base + shift, base + shift + bits)
-            apart = not {*range(base, base + bits)} & {*sources} and not {*more} & {*changed}
-            if apart and 1 << base + bits + shift <= size:
-                yield Swizzle(bits, base, shift)
-
-
-def _swizzles(size: int) -> Iterator[Swizzle]:
-    yield Swizzle(0, 4, 3)
-    for bits in range(1, 5):
-        for base in range(4, 7):
-            for shift in range(bits, 8):
-                if 1 << bits + base + shift <= size:
-                    yield Swizzle(bits, base, shift)
-
-
-def writes(operand: Operand, side: Side, turn: Turn) -> list[tuple[tuple[tuple[int, int], ...], int]]:
-    """The (row, byte) of each lane in each write of the first wave, and their width."""
-    size = side.bits // 8
-    places = [turned_place(side, turn, lane) for lane in range(operand.wave)]
-    return [
-        (tuple((row + more, k * size) for row, k in places), max(4, size))
-        for more in range(turn.width * 8 // side.bits)
-    ]
-
-
-def cycles_lost(
-    operand: Operand,
-    tile: Staged,
-    given: Sequence[tuple[Sequence[tuple[int, int]], int]],
-    access: str,
-) -> int:
-    """The cycles that accesses of a tile lose to bank conflicts.
-
-    Args:
-        given: of each access the (row, byte) of every lane, and its bytes. access: "read" or "write".
-    """
-    row_bytes, architecture = tile.row_bytes, operand.instruction.architecture
-    return sum(
-        lost_cycles(
-            rule(architecture, width, access), [tile.address(row * row_bytes + byte) for row, byte in table], width
-        )
-        for table, width in given
+def without_copies(found: Plan) -> Plan:
+    """The plan with swizzles in the place of the gaps of tensor copies, for languages that fill LDS otherwise."""
+    if not found.copied:
+        return found
+    a, b = (
+        swizzled(found.operand(side.name), side._replace(gaps=(0, 0)), found.kpack, found.threads)[0]
+        for side in (found.a, found.b)
     )
+    return found._replace(a=a, b=b, buffers=min(found.buffers, 2), copied=False)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from .epilogue import finishing, output_format, parameters, sums_format
 from .fragments import fragment, runs
-from .gemm import SCALED_K, VECTOR
-from .gemm_hip_stages import LOADS, argument, loop, stage_functions, stages
+from .gemm import SCALED_K
+from .gemm_hip_loops import loop
+from .gemm_hip_stages import LOADS, argument, stage_functions, stages
+from .gemm_lds import VECTOR
 from .gemm_scales import (
     Sums,
     declarations,
@@ -130,7 +132,7 @@ def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield f"enum {{ TILES_M = {found.tiles_m}, TILES_N = {found.tiles_n} }};  // of the instruction in a wave"
     for side, turn in ((found.a, found.a_turn), (found.b, found.b_turn)):
         letter = side.name
-        loads = turn.count * turn.rows if turn else side.tile.bytes // VECTOR // found.threads
+        loads = turn.count * turn.rows if turn else side.tile.filled // VECTOR // found.threads
         yield (
             f"enum {{ {letter}_ROW = {side.tile.row_bytes}, {letter}_TILE = {side.tile.bytes}, "
             f"{letter}_LOADS = {loads} }};  // bytes of a row and of a stage in LDS; loads of a thread"
@@ -213,6 +215,10 @@ def place_function(side: Side) -> Iterator[str]:
         yield f"// {words} of byte addresses."
         moved = "".join(f" ^ ((byte >> {each.shift}) & {mask:#x})" for each, mask in terms)
         yield f"static __device__ int {letter}_place(int byte) {{ return byte{moved}; }}"
+    elif side.gaps[1]:
+        every, pad = side.gaps
+        yield f"// Where a byte of {side.name}'s tile lies in LDS: against conflicts, {pad} free behind each {every}."
+        yield f"static __device__ int {letter}_place(int byte) {{ return byte + byte / {every} * {pad}; }}"
     else:
         yield f"// Where a byte of {side.name}'s tile lies in LDS: row by row, which has no bank conflicts."
         yield f"static __device__ int {letter}_place(int byte) {{ return byte; }}"

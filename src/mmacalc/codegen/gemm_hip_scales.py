@@ -11,7 +11,8 @@ Where an instruction reads the scales of 16 rows from one half of a wave (gfx125
 from __future__ import annotations
 
 from .fragments import fragment, total
-from .gemm import SCALED_K, VECTOR, scale_span
+from .gemm import SCALED_K, scale_span
+from .gemm_lds import VECTOR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

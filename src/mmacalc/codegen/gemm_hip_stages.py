@@ -1,6 +1,7 @@
 """How a tiled GEMM kernel of AMD moves and multiplies its stages: from memory to LDS, to registers, to sums.
 
-A stage goes through registers on its way to LDS, or (gfx950) straight to it. There each wave starts its loads a few at
+A stage goes through registers on its way to LDS, or (gfx950, gfx1250) straight to it. On gfx1250 one wave copies A and
+one B, each by one instruction whose descriptor says where the tile lies. On gfx950 each wave starts its loads a few at
 a time, between the products of the stage before: one behind the other they would hold up the wave, since the first
 cache takes them slower than a wave issues them. The parts of A and B of the next step are read before the products of
 this one.
@@ -11,9 +12,8 @@ from __future__ import annotations
 from itertools import product
 
 from .fragments import total
-from .gemm import VECTOR, pieces
 from .gemm_hip_scales import halves, scale_functions, scales, scales_of_stage
-from .gemm_scales import end_of_stage
+from .gemm_lds import VECTOR, pieces
 from .hip import ARGUMENTS, FIELDS, WAITS, signs
 from .staging import WORDS
 
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..compiler.dialects import Intrinsic
-    from .gemm import Piece, Plan, Turn
+    from .gemm import Plan
+    from .gemm_lds import Piece, Turn
     from .staging import Side
 
-__all__ = ["LOADS", "TURNED", "argument", "loop", "stage_functions", "stages"]
+__all__ = ["LOADS", "TURNED", "argument", "stage_functions", "stages"]
 
 LOADS = {1: ("unsigned char", "b8"), 2: ("unsigned short", "b16"), 4: ("unsigned int", "b32"), 8: ("u32x2", "b64")}
 
@@ -44,6 +45,30 @@ static __device__ void load_to_lds(const unsigned char *from, int bytes, const u
 // Waits for all that this wave loads from memory.
 static __device__ void wait_for_loads() { asm volatile("s_waitcnt vmcnt(0)" ::: "memory"); }
 """
+
+
+def _copy_functions(found: Plan) -> Iterator[str]:
+    """The functions that copy a tile of A and of B."""
+    yield "typedef int i32x4 __attribute__((ext_vector_type(4)));"
+    yield "typedef int i32x8 __attribute__((ext_vector_type(8)));"
+    yield "// Copies a tile of A (of B) to LDS, of which `rows` and `columns` are in the matrix, zeros for the others."
+    yield "// The descriptor is that of the ISA guide of CDNA5, section 10.11."
+    for side, _ in _sides(found):
+        tile, size, (every, pad) = side.tile, max(1, side.bits // 8), side.gaps
+        form = (size.bit_length() - 1) << 16
+        if pad:
+            form |= 1 << 20 | (every.bit_length() - 4) << 22 | (pad // 4 - 1) << 25
+        letter, columns = side.name.lower(), tile.row_bytes // size
+        yield f"static __device__ void copy_{letter}("
+        yield "    const unsigned char *from, const unsigned char *to, int rows, int columns, int stride) {"
+        yield "    const unsigned long address = (unsigned long)from;"
+        yield "    const int place = __builtin_bit_cast(int, (__attribute__((address_space(3))) const void *)to);"
+        yield "    const i32x4 where = {1, place, (int)address, (int)(address >> 32 & 0x1ffffff) | (int)(2u << 30)};"
+        yield "    const i32x8 what = {"
+        yield f"        {form:#x}, columns << 16, rows << 16, {columns} << 16, {tile.rows}, stride, 0, 0}};"
+        yield "    __builtin_amdgcn_tensor_load_to_lds_d2(where, what, 0);"
+        yield "}"
+        yield ""
 
 
 def argument(found: Plan, side: str) -> str:
@@ -103,6 +128,8 @@ def stage_functions(found: Plan) -> Iterator[str]:
     yield from scale_functions(found)
     if found.direct:
         yield DIRECT
+    if found.copied:
+        yield from _copy_functions(found)
     for bits in sorted({found.a.bits, found.b.bits}):
         yield from _fetch(bits, {turn.width if turn else VECTOR for side, turn in _sides(found) if side.bits == bits})
     for size in sorted({side.bits // 8 for side, turn in _sides(found) if turn and side.bits < 32}):
@@ -116,8 +143,12 @@ def stages(found: Plan, builtin: Intrinsic) -> Iterator[str]:
         yield from _places(found, side, turn)
     if found.instruction.scaled:
         yield from scales(found)
-    yield from _fetching(found)
-    yield from _storing(found)
+    if found.copied:
+        yield from _copying(found)
+        yield from _bringing(found)
+    else:
+        yield from _fetching(found)
+        yield from _storing(found)
     yield from _multiplying(found, builtin)
 
 
@@ -134,6 +165,8 @@ def _places(found: Plan, side: Side, turn: Turn | None) -> Iterator[str]:
     yield f"const int {letter}_stride = {_scaled(f'ld{letter}', side.bits)};  // bytes from row to row of memory"
     first = f"(long){row} * {letter}_stride" if side.along_k else _scaled(row, side.bits)
     yield f"const unsigned char *{letter}_from = (const unsigned char *){name} + {first};"
+    if found.copied:
+        return
     if side.along_k:
         yield f"int {letter}_bytes = ({extent} - 1) * {letter}_stride + {_scaled('K', side.bits)};"
         yield f"int {letter}_at[{name}_LOADS], {letter}_column[{name}_LOADS];"
@@ -183,6 +216,52 @@ def _fetching(found: Plan) -> Iterator[str]:
     yield "const auto fetch_stage = [&](int k) __attribute__((always_inline)) {"
     for lines in (_begun(found), _fetched(found), _ended(found)):
         yield from (f"    {line}" for line in lines)
+    yield "};"
+
+
+def _copying(found: Plan) -> Iterator[str]:
+    """The function that copies a stage to LDS."""
+    yield "// Starts to copy the stage of `k` to a buffer in LDS, zeros beyond the matrices: one wave A, another B."
+    yield "const auto copy_stage = [&](int k, int to) __attribute__((always_inline)) {"
+    yield "    if (wave > 1) return;"
+    yield "    const int left = k < K ? least(K - k, BLOCK_K) : 0;  // k inside"
+    for (side, _), way in zip(_sides(found), ("if (wave == 0)", "else")):
+        letter, extent = side.name.lower(), "rows" if side.name == "A" else "columns"
+        inside = f"left / {8 // side.bits}" if side.bits < 8 else "left"
+        given = f"{extent}, {inside}" if side.along_k else f"left, {extent}"
+        step = _scaled("k", side.bits) if side.along_k else f"(long)k * {letter}_stride"
+        unit = side.bits // 8
+        stride = f"{letter}_stride / {unit}" if unit > 1 else f"{letter}_stride"
+        yield f"    {way} copy_{letter}({letter}_from + {step}, {letter}_tile[to], {given}, {stride});"
+    yield "};"
+
+
+def _bringing(found: Plan) -> Iterator[str]:
+    """The function that brings a stage of matrices that are not aligned to LDS."""
+    yield "// Brings the stage of `k` to LDS element by element, zeros beyond the matrices."
+    yield "const auto bring_stage = [&](int k) __attribute__((always_inline)) {"
+    yield from (f"    {line}" for line in scales_of_stage(found, "fetch", "k"))
+    yield "    const int left = K - k;"
+    yield "    int first = thread;"
+    yield '    asm volatile("" : "+v"(first));  // or the places of all loads are kept in registers'
+    for side, _ in _sides(found):
+        letter, name, inside = side.name.lower(), side.name, f"{VECTOR}"
+        extent, size = "rows" if side.name == "A" else "columns", _scaled("left", side.bits)
+        if side.along_k:
+            start, inside = _scaled("k", side.bits), f"{size} - byte % {name}_ROW"
+            bytes_ = f"({extent} - 1) * {letter}_stride + {size}"
+        else:
+            start = f"(long)k * {letter}_stride"
+            bytes_ = f"(least(left, BLOCK_K) - 1) * {letter}_stride + {_scaled(extent, side.bits)}"
+        each = max(1, FEW_ELEMENTS * side.bits // (8 * VECTOR))
+        yield f"    const __amdgpu_buffer_rsrc_t {letter}_matrix = buffer({letter}_from + {start}, {bytes_});"
+        yield f"    for (int n = 0; n < {name}_LOADS; ++n) {{"
+        yield f"        const int byte = (n * THREADS + first) * {VECTOR};"
+        yield f"        const int at = byte / {name}_ROW * {letter}_stride + byte % {name}_ROW;"
+        yield f"        *(u32x4 *)({letter}_tile[0] + {letter}_place(byte)) ="
+        yield f"            fetch{side.bits}_{VECTOR}<false>({letter}_matrix, at, {inside});"
+        yield f"        if (n % {each} == {each - 1}) __builtin_amdgcn_sched_barrier(0);"
+        yield "    }"
     yield "};"
 
 
@@ -316,6 +395,10 @@ def _multiplying(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield "// Multiplies the stage that is in LDS."
     yield f"const auto multiply_stage = [&]({number}) __attribute__((always_inline)) {{"
     yield f"    for (int step = 0; step < {found.steps}; ++step) {{"
+    if _row_by_row(found):
+        yield from (f"        {line}" for line in _rows(found, builtin))
+        yield from ["    }", "};"]
+        return
     for side in (found.a, found.b):
         yield f"        {_parts(found, side)};"
         yield from (f"        {line}" for line in _reading(found, side, place))
@@ -327,6 +410,33 @@ def _multiplying(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield "    }"
     yield from (f"    {line}" for line in _apart(found))
     yield "};"
+
+
+def _row_by_row(found: Plan) -> bool:
+    """Whether registers have no room for all parts of A and B beside the sums."""
+    a, b, d = (found.instruction.operand(name, found.wave, **found.fields).registers for name in "ABD")
+    parts = (found.tiles_m * a + found.tiles_n * b) * found.kpack
+    sums = found.tiles_m * found.tiles_n * d
+    return found.copied and not found.instruction.scaled and found.kpack == 1 and parts + sums > MOST_HELD
+
+
+def _rows(found: Plan, builtin: Intrinsic) -> Iterator[str]:
+    """The products of a step, a row of tiles while the parts of A for the next one are read."""
+    for side in (found.b, found.a):
+        yield f"{_parts(found, side)};"
+    yield from _reading(found, found.b, "[buffer]")
+    yield "const auto read_row = [&](int tile) __attribute__((always_inline)) {"
+    yield from (f"    {line}" for line in _reading(found, found.a, "[buffer]")[1:-1])
+    yield "};"
+    yield "read_row(0);"
+    yield "#pragma unroll"
+    yield "for (int i = 0; i < TILES_M; ++i) {"
+    yield "    if (i + 1 < TILES_M) read_row(i + 1);"
+    yield "    for (int j = 0; j < TILES_N; ++j)"
+    yield f"        sum[i][j] = {builtin.builtin}("
+    yield f"            {_call(found, builtin)});"
+    yield "    __builtin_amdgcn_sched_barrier(0);  // or all rows are read at once, for which registers have no room"
+    yield "}"
 
 
 def _products(found: Plan, builtin: Intrinsic) -> Iterator[str]:
@@ -393,7 +503,8 @@ def _multiplying_parts(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield "};"
 
 
-ELEMENTS = "element by element: registers have no room for these and parts of A and B"
+FEW_ELEMENTS = 32  # where they go to LDS at once
+MOST_HELD = 240  # registers of sums and parts, of 256
 MOST_ELEMENTS = 64  # of a thread on their way, where they are loaded one by one
 IN_REGISTERS = (", each in a register", ", each pair in a register")
 RELABELLED = "// k is relabelled: an instruction takes a part of the elements that a lane has read."
@@ -435,12 +546,16 @@ def _call(
     return ", ".join(texts)
 
 
-def _reading(found: Plan, side: Side, place: str, held: str = "") -> Iterator[str]:
+def _reading(found: Plan, side: Side, place: str, held: str = "") -> list[str]:
     """A lane's part of A (B) for one step, of all its tiles."""
+    tiles = "TILES_M" if side.name == "A" else "TILES_N"
+    return [f"for (int tile = 0; tile < {tiles}; ++tile) {{", *_tile_reading(found, side, place, held), "}"]
+
+
+def _tile_reading(found: Plan, side: Side, place: str, held: str) -> Iterator[str]:
     inst, letter = found.instruction, side.name.lower()
     reads = pieces(found.operand(side.name), side, found.kpack)
-    tiles, wave = ("TILES_M", "wave_m") if side.name == "A" else ("TILES_N", "wave_n")
-    yield f"for (int tile = 0; tile < {tiles}; ++tile) {{"
+    wave = "wave_m" if side.name == "A" else "wave_n"
     for piece in reads:
         at = _address(found, side, piece, wave, inst.k * found.kpack)
         kind = WORDS[piece.width]
@@ -456,12 +571,13 @@ def _reading(found: Plan, side: Side, place: str, held: str = "") -> Iterator[st
             yield "    }"
         else:
             yield f"    *({kind} *){target} = *(const {kind} *)({letter}_tile{place} + {at});"
-    yield "}"
 
 
 def _address(found: Plan, side: Side, piece: Piece, wave: str, k: int) -> str:
     """The place in LDS of what a lane reads, as C text."""
     letter, name, extent = side.name.lower(), side.name, found.tile(side.name)
+    if side.gaps[1]:
+        return _address_between_gaps(side, piece, wave, k, extent)
     if side.rows_of_k:
         row, step = total([(1, wave), (extent, "tile"), (1, piece.row)]), k * side.bits // 8
         byte = total([(step, "step"), (1, piece.byte)] if piece.byte != "0" else [(step, "step")])
@@ -471,76 +587,18 @@ def _address(found: Plan, side: Side, piece: Piece, wave: str, k: int) -> str:
     return f"{letter}_place(({row}) * {name}_ROW + {byte})"
 
 
-def loop(found: Plan) -> Iterator[str]:
-    """The loop over the stages."""
-    yield ""
-    if found.direct:
-        yield "if (aligned) {"
-        yield from (f"    {line}" for line in _direct_loop(found))
-        yield "} else {"
-        yield from (f"    {line}" for line in _staged_loop(found))
-        yield "}"
+def _address_between_gaps(side: Side, piece: Piece, wave: str, k: int, extent: int) -> str:
+    """The place in LDS of what a lane reads: its own, which is computed once, and what tile and step add to it.
+
+    So the latter is a constant of the access, which `plan` has made sure of.
+    """
+    letter, name = side.name.lower(), side.name
+    (every, pad), row = side.gaps, side.tile.row_bytes
+    if side.rows_of_k:
+        first = f"({total([(1, wave), (1, piece.row)])}) * {name}_ROW + {piece.byte}"
+        more = [(extent * row, "tile"), (k * side.bits // 8, "step")]
     else:
-        yield from _staged_loop(found)
-    yield ""
-
-
-def _direct_loop(found: Plan) -> Iterator[str]:
-    """The loop of the kernel whose stages come to LDS without registers."""
-    yield "fetch_stage(0, 0);"
-    yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
-    yield "    wait_for_loads();  // of this stage"
-    yield from (f"    {line}" for line in scales_of_stage(found, "keep", "k"))
-    yield "    synchronize();  // and all have multiplied the one before, whose buffer is free"
-    yield "    begin_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
-    yield from (f"    {line}" for line in scales_of_stage(found, "read", "k"))
-    yield "    multiply_stage(buffer, true);"
-    yield "    end_stage();"
-    yield from (f"    {line}" for line in end_of_stage(found))
-    yield "};"
-    yield from _in_turn()
-    yield "wait_for_loads();  // of the stage behind the last, or they come to LDS that is another workgroup's by then"
-
-
-def _in_turn() -> Iterator[str]:
-    yield "// Both buffers in turn, so that their addresses are constants."
-    yield "for (int k = 0; k < K; k += 2 * BLOCK_K) {"
-    yield "    next_stage(k, 0);"
-    yield "    if (k + BLOCK_K < K) next_stage(k + BLOCK_K, 1);"
-    yield "}"
-
-
-def _staged_loop(found: Plan) -> Iterator[str]:
-    """The loop of a kernel whose stages go through registers."""
-    more = ", 0" * found.direct
-    if found.buffers == 1:
-        yield "if (aligned) fetch_stage(0);"
-        yield "for (int k = 0; k < K; k += BLOCK_K) {"
-        yield f"    if (!aligned) fetch_stage(k);  // {ELEMENTS}"
-        yield "    store_stage();"
-        yield from (f"    {line}" for line in scales_of_stage(found, "keep", "k"))
-        yield "    synchronize();"
-        yield "    if (aligned) fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
-        yield from (f"    {line}" for line in scales_of_stage(found, "read", "k"))
-        yield "    multiply_stage();"
-        yield from (f"    {line}" for line in end_of_stage(found))
-        yield "    synchronize();  // before LDS is written again"
-        yield "}"
-    else:
-        yield f"fetch_stage(0{more});"
-        yield "store_stage(0);"
-        yield from scales_of_stage(found, "keep", "0")
-        yield "synchronize();"
-        yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
-        if not found.direct:
-            yield "    if (aligned) fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
-        yield from (f"    {line}" for line in scales_of_stage(found, "read", "k"))
-        yield f"    multiply_stage(buffer{', false' * found.direct});"
-        yield from (f"    {line}" for line in end_of_stage(found))
-        condition = "" if found.direct else "if (!aligned) "
-        yield f"    {condition}fetch_stage(k + BLOCK_K{more});  // {ELEMENTS}"
-        yield "    store_stage(buffer ^ 1);"
-        yield from (f"    {line}" for line in scales_of_stage(found, "keep", "k + BLOCK_K"))
-        yield "    synchronize();"
-        yield "};"
-        yield from _in_turn()
+        first = f"({piece.row}) * {name}_ROW + {wave} * {side.bits // 8} + {piece.byte}"
+        more = [(k * row, "step"), (extent * side.bits // 8, "tile")]
+    added = total([(size + size // every * pad, index) for size, index in more])  # by tile and step
+    return f"{letter}_place({first}) + {added}"

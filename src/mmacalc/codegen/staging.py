@@ -39,8 +39,8 @@ class Staged(TupleRecord):
     name: A or B; element, bits: the C type of its elements in memory, and their width; rows, row_bytes: rows of memory
     and the bytes of one; turned: whether memory has the columns of the tile one behind the other; pad: bytes behind
     each row; swizzle: of the bytes; panel: bytes of a row after which the next panel of all rows begins, 0 for none;
-    fill: the most bytes of an access that fills the tile; spread: a second swizzle, of the same bytes, for the writes
-    of what registers transpose.
+    fill: the most bytes of an access that fills the tile; spread: a second swizzle, of the same bytes; gaps: as tensor
+    copies of gfx1250 leave them, after how many bytes of the tile one comes, whatever rows it has, and its bytes.
     """
 
     name: str
@@ -54,15 +54,23 @@ class Staged(TupleRecord):
     panel: int = 0
     fill: int = 16
     spread: Swizzle = MODES["none"]
+    gaps: tuple[int, int] = (0, 0)
 
     @property
     def bytes(self) -> int:
         """The size of the tile."""
-        return self.rows * (self.row_bytes + self.pad)
+        every, pad = self.gaps
+        return self.rows * (self.row_bytes + self.pad) + (self.filled // every * pad if pad else 0)
 
     def address(self, byte: int) -> int:
-        """Where a byte of a tile without padding and panels lies."""
-        return self.swizzle.address(byte) ^ byte ^ self.spread.address(byte)
+        """Where a byte of a tile without panels lies."""
+        every, pad = self.gaps
+        return (self.swizzle.address(byte) ^ byte ^ self.spread.address(byte)) + (byte // every * pad if pad else 0)
+
+    @property
+    def filled(self) -> int:
+        """The bytes of the tile without padding."""
+        return self.rows * self.row_bytes
 
     @property
     def width(self) -> int:
@@ -124,7 +132,7 @@ class Side(TupleRecord):
 
     element, bits: the C type of an element in memory, and its width. along_k: whether memory has k contiguous, and so
     has the tile; else the tile has it only if it is `turned` over on the way, and otherwise its rows are k, as in
-    memory, and what reads them transposes. swizzle, panel, spread: as of `Staged`.
+    memory, and what reads them transposes. swizzle, panel, spread, gaps: as of `Staged`.
     """
 
     name: str
@@ -137,6 +145,7 @@ class Side(TupleRecord):
     swizzle: Swizzle = MODES["none"]
     panel: int = 0
     spread: Swizzle = MODES["none"]
+    gaps: tuple[int, int] = (0, 0)
 
     @property
     def bytes(self) -> int:
@@ -154,7 +163,7 @@ class Side(TupleRecord):
         rows, columns = (self.extent, self.depth) if self.rows_of_k else (self.depth, self.extent)
         return Staged(
             self.name, self.element, self.bits, rows, columns * self.bits // 8, swizzle=self.swizzle, panel=self.panel,
-            spread=self.spread,
+            spread=self.spread, gaps=self.gaps,
         )  # fmt: skip
 
 

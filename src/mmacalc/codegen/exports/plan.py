@@ -138,7 +138,8 @@ def tile_plan(
             "out language for HIP or CUDA"
         )
     if inst.architecture.family.language == "hip":
-        found = gemm.plan(inst, wave, *orders, gemm.small_tile(inst, wave) if tile is None else tile, stages)
+        size = gemm.small_tile(inst, wave) if tile is None else tile
+        found = gemm.without_copies(gemm.plan(inst, wave, *orders, size, stages))
         block = found.block_m, found.block_n, found.block_k
         waves, repeat = (found.waves_m, found.waves_n), (found.tiles_m, found.tiles_n)
         sides = [_shared(found.operand(side.name), side, found.kpack) for side in (found.a, found.b)]

@@ -1,0 +1,127 @@
+"""The loops of a tiled GEMM kernel of AMD over its stages: by way of registers, by loads to LDS, by tensor copies."""
+
+from __future__ import annotations
+
+from .gemm_hip_scales import scales_of_stage
+from .gemm_scales import end_of_stage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .gemm import Plan
+
+__all__ = ["loop"]
+
+ELEMENTS = "element by element: registers have no room for these and parts of A and B"
+
+
+def loop(found: Plan) -> Iterator[str]:
+    """The loop over the stages."""
+    yield ""
+    if found.direct or found.copied:
+        yield "if (aligned) {"
+        yield from (f"    {line}" for line in (_direct_loop(found) if found.direct else _copied_loop(found)))
+        yield "} else {"
+        yield from (f"    {line}" for line in (_staged_loop(found) if found.direct else _brought_loop(found)))
+        yield "}"
+    else:
+        yield from _staged_loop(found)
+    yield ""
+
+
+def _direct_loop(found: Plan) -> Iterator[str]:
+    """The loop of the kernel whose stages come to LDS without registers."""
+    yield "fetch_stage(0, 0);"
+    yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
+    yield "    wait_for_loads();  // of this stage"
+    yield from (f"    {line}" for line in scales_of_stage(found, "keep", "k"))
+    yield "    synchronize();  // and all have multiplied the one before, whose buffer is free"
+    yield "    begin_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
+    yield from (f"    {line}" for line in scales_of_stage(found, "read", "k"))
+    yield "    multiply_stage(buffer, true);"
+    yield "    end_stage();"
+    yield from (f"    {line}" for line in end_of_stage(found))
+    yield "};"
+    yield from _in_turn(2)
+    yield "wait_for_loads();  // of the stage behind the last, or they come to LDS that is another workgroup's by then"
+
+
+def _copied_loop(found: Plan) -> Iterator[str]:
+    """The loop of the kernel whose stages come to LDS by tensor copies."""
+    ahead = found.buffers - 1  # stages that are on their way while one is multiplied
+    for stage in range(ahead):
+        yield f"copy_stage({'BLOCK_K' if stage else '0'}, {stage});"
+    yield from scales_of_stage(found, "fetch", "0")
+    yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
+    yield f"    __builtin_amdgcn_s_wait_tensorcnt({ahead - 1});  // for this stage"
+    yield from (f"    {line}" for line in scales_of_stage(found, "keep", "k"))
+    yield "    synchronize();  // and all have multiplied the one before, whose buffer is free"
+    step, to = ("BLOCK_K", "buffer ^ 1") if ahead == 1 else ("2 * BLOCK_K", "(buffer + 2) % BUFFERS")
+    yield f"    copy_stage(k + {step}, {to});  // arrives while this stage is multiplied"
+    yield from (f"    {line}" for line in scales_of_stage(found, "fetch", "k + BLOCK_K"))
+    yield from (f"    {line}" for line in scales_of_stage(found, "read", "k"))
+    yield "    multiply_stage(buffer);"
+    yield from (f"    {line}" for line in end_of_stage(found))
+    yield "};"
+    yield from _in_turn(found.buffers)
+    yield "__builtin_amdgcn_s_wait_tensorcnt(0);  // for what is behind the last stage, or another workgroup gets it"
+
+
+def _brought_loop(found: Plan) -> Iterator[str]:
+    """The other loop of such a kernel, for matrices that are not aligned."""
+    yield "for (int k = 0; k < K; k += BLOCK_K) {"
+    yield "    bring_stage(k);"
+    yield from (f"    {line}" for line in scales_of_stage(found, "keep", "k"))
+    yield "    synchronize();"
+    yield from (f"    {line}" for line in scales_of_stage(found, "read", "k"))
+    yield "    multiply_stage(0);"
+    yield from (f"    {line}" for line in end_of_stage(found))
+    yield "    synchronize();  // before LDS is written again"
+    yield "}"
+
+
+def _in_turn(buffers: int) -> Iterator[str]:
+    yield "// Each buffer in its turn, so that their addresses are constants."
+    yield f"for (int k = 0; k < K; k += {buffers} * BLOCK_K) {{"
+    yield "    next_stage(k, 0);"
+    for buffer in range(1, buffers):
+        step = f"{buffer} * BLOCK_K" if buffer > 1 else "BLOCK_K"
+        yield f"    if (k + {step} < K) next_stage(k + {step}, {buffer});"
+    yield "}"
+
+
+def _staged_loop(found: Plan) -> Iterator[str]:
+    """The loop of a kernel whose stages go through registers."""
+    more = ", 0" * found.direct
+    if found.buffers == 1:
+        yield "if (aligned) fetch_stage(0);"
+        yield "for (int k = 0; k < K; k += BLOCK_K) {"
+        yield f"    if (!aligned) fetch_stage(k);  // {ELEMENTS}"
+        yield "    store_stage();"
+        yield from (f"    {line}" for line in scales_of_stage(found, "keep", "k"))
+        yield "    synchronize();"
+        yield "    if (aligned) fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
+        yield from (f"    {line}" for line in scales_of_stage(found, "read", "k"))
+        yield "    multiply_stage();"
+        yield from (f"    {line}" for line in end_of_stage(found))
+        yield "    synchronize();  // before LDS is written again"
+        yield "}"
+    else:
+        yield f"fetch_stage(0{more});"
+        yield "store_stage(0);"
+        yield from scales_of_stage(found, "keep", "0")
+        yield "synchronize();"
+        yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
+        if not found.direct:
+            yield "    if (aligned) fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
+        yield from (f"    {line}" for line in scales_of_stage(found, "read", "k"))
+        yield f"    multiply_stage(buffer{', false' * found.direct});"
+        yield from (f"    {line}" for line in end_of_stage(found))
+        condition = "" if found.direct else "if (!aligned) "
+        yield f"    {condition}fetch_stage(k + BLOCK_K{more});  // {ELEMENTS}"
+        yield "    store_stage(buffer ^ 1);"
+        yield from (f"    {line}" for line in scales_of_stage(found, "keep", "k + BLOCK_K"))
+        yield "    synchronize();"
+        yield "};"
+        yield from _in_turn(2)
