@@ -3,11 +3,12 @@
     python benchmarks/bench_generated_attention.py                    every target, heads of 128, f16, not causal
     python benchmarks/bench_generated_attention.py gfx942 sm_90a      only these
 
-Needs Triton (its wheel compiles without a GPU, and has nvdisasm), clang-22, nvcc. Of AMD both kernels are profiled on the
-emulator with two numbers of keys, and one is subtracted from the other, so the counts are those of the loop: of what is
-issued, of LDS, and of the time by the model of `mmacalc profile`. Of NVIDIA SASS of the innermost loop with exponentials is counted as ptxas left it, without NOPs: all of it,
-so masks that are jumped over, too. Triton's kernel has neither masks nor edges. Kernels around mma.sync run on the
-emulator, too: how busy the matrix units are is by the model of `mmacalc profile`, which issues statements of PTX.
+Needs Triton (its wheel compiles without a GPU, and has nvdisasm), clang-22, nvcc. Of AMD both kernels are profiled on
+the emulator with two numbers of keys, and one is subtracted from the other, so the counts are those of the loop: of
+what is issued, of LDS, and of the time by the model of `mmacalc profile`. Of NVIDIA SASS of the innermost loop with
+exponentials is counted as ptxas left it, without NOPs: all of it, so masks that are jumped over, too. Triton's kernel
+has neither masks nor edges. Kernels around mma.sync run on the emulator, too: how busy the matrix units are is by the
+model of `mmacalc profile`, which issues statements of PTX.
 Instructions beside products are given for 1,000 products of a query and a key, of all warps that have queries.
 """
 
@@ -29,7 +30,6 @@ from triton.compiler import ASTSource
 
 import mmacalc
 from bench_generated_cuda import every_loop, products_of, usage
-from bench_generated_gemm import kind
 from mmacalc.codegen.attention import attention_plan
 from mmacalc.codegen.attention_choice import attention_instruction
 from mmacalc.codegen.attention_cuda_plan import cuda_attention_plan
@@ -40,7 +40,7 @@ HEAD = 128
 BLOCKS = 2  # of NVIDIA's kernels on the emulator
 WARPS = {"sm_80": 4, "sm_90a": 8, "sm_100a": 8, "sm_120a": 4}  # of Triton's kernel
 AMD = {"gfx90a": 64, "gfx942": 64, "gfx950": 64, "gfx1100": 32, "gfx1201": 32, "gfx1250": 32}
-GROUPS = 4  # of AMD's kernels on the emulator
+GROUPS = {"gfx1100": 2, "gfx1201": 2}  # of AMD's kernels on the emulator, whose instructions the model follows; else 4
 
 
 @triton.jit
@@ -81,13 +81,13 @@ def printed(name: str, tile: tuple[int, int], warps: int, products: float, other
 # --- AMD: what the emulator issues ---
 
 
-def issued(profile: Any, keys: int, waves: int) -> tuple[float, float, str]:
+def issued(profile: Any, keys: int, waves: int, groups: int) -> tuple[float, float, str]:
     """The products and other instructions of a wave for a tile of keys; in words the cycles of LDS and of them those
     that conflicts take, how busy the matrix units are by the model, waves on a SIMD and the registers of a lane."""
     one, two = profile(2 * keys), profile(6 * keys)
     counts = {name: two.counts.kinds[name] - one.counts.kinds.get(name, 0) for name in two.counts.kinds}
-    lost, cycles, busy = differences(one, two, 4, GROUPS)
-    held, each = two.occupancy, 4 * waves * GROUPS
+    lost, cycles, busy = differences(one, two, 4, groups)
+    held, each = two.occupancy, 4 * waves * groups
     spilled = f", {held.scratch_bytes} bytes of scratch memory" * bool(held.scratch_bytes)
     words = (
         f"LDS {lost:.0f} of {cycles:.0f} cycles lost; matrix units busy {busy:.0%}, {held.waves} waves, "
@@ -99,7 +99,7 @@ def issued(profile: Any, keys: int, waves: int) -> tuple[float, float, str]:
 def amd(target: str, folder: Path) -> None:
     """The lines of an AMD target."""
     inst = attention_instruction(target, (1, 1, 64, 64, HEAD))
-    found = attention_plan(inst, HEAD)
+    found, groups = attention_plan(inst, HEAD), GROUPS.get(target, 4)
     path = folder / "kernel.hip"
     path.write_text(mmacalc.generate(inst, attention=(1, 1, 64, 64, HEAD)))
     command = f"clang-22 -x hip --offload-arch={target} --cuda-device-only -nogpuinc -nogpulib -O2".split()
@@ -111,13 +111,13 @@ def amd(target: str, folder: Path) -> None:
     theirs = mmacalc.load(folder / "t.hsaco")[made.metadata.name]
 
     def arrays(keys: int) -> list[Any]:
-        rng, queries = np.random.default_rng(0), GROUPS * m
+        rng, queries = np.random.default_rng(0), groups * m
         return [rng.standard_normal((rows, HEAD)).astype(np.float16) for rows in (queries, keys, keys, queries)]
 
     def profile_ours(keys: int) -> Any:
         rows, heads = [HEAD] * 4, [0] * 4
         return mmacalc.profile(
-            ours, (GROUPS, 1, 1), found.threads, *arrays(keys), None, GROUPS * m, keys, 1, 1, 0.125, *rows, *heads,
+            ours, (groups, 1, 1), found.threads, *arrays(keys), None, groups * m, keys, 1, 1, 0.125, *rows, *heads,
             *heads,
         )  # fmt: skip
 
@@ -125,10 +125,10 @@ def amd(target: str, folder: Path) -> None:
         given = [*arrays(keys), keys, np.float32(0.18)]
         given += [None] * (sum(not one.value_kind.startswith("hidden_") for one in theirs.arguments) - len(given))
         shared = max(0, made.metadata.shared - theirs.descriptor.group_segment_size)
-        return mmacalc.profile(theirs, GROUPS, 4 * AMD[target], *given, **({"shared": shared} if shared else {}))
+        return mmacalc.profile(theirs, groups, 4 * AMD[target], *given, **({"shared": shared} if shared else {}))
 
     for name, profile, waves in ((target, profile_ours, found.waves), ("  Triton", profile_theirs, 4)):
-        products, others, words = issued(profile, found.block_n, waves)
+        products, others, words = issued(profile, found.block_n, waves, groups)
         printed(name, (m, found.block_n), waves, products, others, words)
 
 
