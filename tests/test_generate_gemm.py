@@ -152,17 +152,23 @@ def test_a_tile_is_as_large_as_registers_and_lds_allow(target, name, orders, til
     assert (found.block_m, found.block_n, found.block_k) == tile
 
 
-@pytest.mark.parametrize(("orders", "least"), [(("row", "col"), 0.8), (("col", "row"), 0.8)])
-def test_loads_to_lds_between_products_keep_the_matrix_units_of_gfx950_busy(orders, least, tmp_path):
-    """By the model of `profile`, of 6 stages; of loads at the start of a stage it says 0.71."""
-    made = Gemm("gfx950", "v_mfma_f32_32x32x16_f16", orders, tmp_path)
-    m, n, busy = made.plan.block_m, made.plan.block_n, []
-    for k in (256, 640):
+@sampled(("target", "name", "orders", "depths", "least"), [
+    ("gfx950", "v_mfma_f32_32x32x16_f16", ("row", "col"), (4, 10), 0.8),
+    ("gfx90a", "v_mfma_f32_32x32x8f16", ("row", "col"), (4, 16), 0.9),
+    ("gfx950", "v_mfma_f32_32x32x16_f16", ("col", "row"), (4, 10), 0.8),
+    ("gfx1250", "v_wmma_f32_16x16x32_f16", ("row", "col"), (4, 10), 0.75),
+], 2)  # fmt: skip
+def test_loads_between_products_and_ahead_keep_the_matrix_units_busy(target, name, orders, depths, least, tmp_path):
+    """By the model of `profile`; of loads at the start of a stage it says 0.71, 0.80 and 0.71."""
+    made = Gemm(target, name, orders, tmp_path)
+    groups = 1 if target == "gfx950" else 4
+    m, n, busy = made.plan.block_m * groups, made.plan.block_n, []
+    for k in (count * made.plan.block_k for count in depths):
         a, b = (np.zeros((size, k) if order == along else (k, size), np.float16)
                 for size, order, along in ((m, orders[0], "row"), (n, orders[1], "col")))  # fmt: skip
         sizes = (m, n, k, a.shape[1], b.shape[1], n)
         d = np.zeros((m, n), np.float32)
-        model = mmacalc.profile(made.kernels[made.plan.name], 1, made.plan.threads, a, b, d, *sizes).model
+        model = mmacalc.profile(made.kernels[made.plan.name], groups, made.plan.threads, a, b, d, *sizes).model
         busy.append((model.cycles * next(unit.busy for unit in model.units if unit.name == "matrix"), model.cycles))
     matrix, cycles = np.subtract(busy[1], busy[0])
     assert matrix / cycles > least
