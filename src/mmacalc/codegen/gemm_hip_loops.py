@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from .gemm import Plan
 
-__all__ = ["loop"]
+__all__ = ["LDS_READ", "MEMORY_READ", "PRODUCT", "loop"]
 
 SPREAD_LOADS = ("gfx908", "gfx90a", "gfx942")
 """Whose loads of the next stage are spread over the products: one behind the other they hold up the wave (on gfx90a the
