@@ -1,5 +1,5 @@
-/* Matrix instructions on the registers of whole waves: what mmacalc.kernels.amd.products describes. The elements are read
- * from the registers as a kernel of core.c or rdna.c takes them, and D is written back.
+/* Matrix instructions on registers and memory as they are: what mmacalc.emulator.fragments describes. The elements are
+ * read as a kernel of core.c or rdna.c takes them, and D is written back.
  *
  * Of a wave in which the kernel flags an element nothing is written: the caller carries the instruction out there on
  * NumPy and by the models.
@@ -14,6 +14,7 @@ typedef struct {
     const int16_t *exponents;  /* by code; NULL if the kernel reads none */
     int64_t count, copies;     /* of elements, and of such pairs of registers */
     int32_t bits, cut;         /* of an element; of tf32 the bits that count */
+    int32_t mantissa, bias;    /* of a format of which `computed` gives what the tables do; mantissa is 0 of others */
 } Matrix;
 
 /* An instruction of the catalog in a batch of some waves. */
@@ -34,8 +35,30 @@ INLINE uint32_t code_at(const void *file, int64_t at, int32_t bits) {
     return bits == 32 ? ((const uint32_t *)file)[at] : bits == 16 ? ((const uint16_t *)file)[at] : ((const uint8_t *)file)[at];
 }
 
+/* Values and exponents of codes of 16 or 8 bits, where a zero, an infinity or NaN is known by its exponent. The codes are
+ * in the place of the exponents. */
+INLINE void computed(const Matrix *m, float *restrict values, int16_t *restrict exponents, const int bits) {
+    const int mantissa = m->mantissa, bias = m->bias, most = (1 << (bits - 1 - mantissa)) - 1;
+    const float scale = pow2f(127 - bias);
+    for (int64_t i = 0; i < m->count; i++) {
+        const uint32_t code = (uint16_t)exponents[i], size = code & ((1u << (bits - 1)) - 1);
+        const uint32_t word = size << (23 - mantissa);
+        const int32_t field = (int32_t)(size >> mantissa);
+        float value;
+        memcpy(&value, &word, 4);
+        values[i] = code >> (bits - 1) ? -(value * scale) : value * scale;
+        exponents[i] = (int16_t)(size == 0 ? EMPTY : field == most ? 12288 : (field ? field : 1) - bias);
+    }
+}
+
 INLINE void taken(const Matrix *m, const void *file, float *restrict values, int16_t *restrict exponents,
                   const int32_t bits) {
+    if (exponents && m->mantissa && bits < 32) {
+        for (int64_t i = 0; i < m->count; i++)
+            exponents[i] = (int16_t)(m->at[i] < 0 ? 0 : code_at(file, m->at[i], bits));
+        computed(m, values, exponents, bits);
+        return;
+    }
     for (int64_t i = 0; i < m->count; i++) {
         const int32_t at = m->at[i];
         if (at < 0) {
@@ -77,19 +100,16 @@ INLINE void read_matrix(const Matrix *m, const void *file, float *values, int16_
         taken(m, file, values, exponents, 8);
 }
 
-/* One wave; whether it is done. */
-INLINE int multiplied(const Waves *w, const Product *p, const Task *task, int64_t wave, int64_t lanes) {
-    const Table *t = p->table;
-    const uint32_t *a = register_of(w, p->a, wave, lanes), *b = register_of(w, p->b, wave, lanes);
-    const uint32_t *c = p->c >> 16 == CONSTANT ? NULL : register_of(w, p->c, wave, lanes);
-    uint32_t *d = register_of(w, p->d, wave, lanes);
+/* One product, C of which is a constant where it is NULL; whether it is done. */
+INLINE int multiplied(const Table *t, const Task *task, const void *a, const void *b, const uint32_t *c,
+                      uint32_t constant, uint32_t *d) {
     float *sums = (float *)task->c;
     if (!alike(&t->a, a) || !alike(&t->b, b))
         return 0;
     read_matrix(&t->a, a, (float *)task->a, (int16_t *)task->exponent_a);
     read_matrix(&t->b, b, (float *)task->b, (int16_t *)task->exponent_b);
     for (int64_t i = 0; i < t->d.count; i++) {
-        const uint32_t code = t->d.at[i] < 0 ? 0 : c ? c[t->c.at[i]] : p->constant;
+        const uint32_t code = t->d.at[i] < 0 ? 0 : c ? c[t->c.at[i]] : constant;
         memcpy(sums + i, &code, 4);
         if (task->flush && fabsf(sums[i]) < 1.17549435e-38f)
             sums[i] = 0;
@@ -107,18 +127,44 @@ INLINE int multiplied(const Waves *w, const Product *p, const Task *task, int64_
     return 1;
 }
 
-/* The instruction in all waves that run, of 32 or 64 lanes: whether it is done in all of them. */
-EXPORT int64_t mmacalc_product(const Waves *w, const Product *p, int64_t lanes) {
-    const Table *t = p->table;
+/* The kernel's task, with room for the elements of one product. */
+INLINE Task task_of(const Table *t, float *room) {
     Task task = t->task;
-    uint8_t declined = 0;
-    float *b = w->values + t->a.count, *c = b + t->b.count;
+    float *b = room + t->a.count, *c = b + t->b.count;
     int16_t *exponents = (int16_t *)(c + t->d.count);
-    task.a = w->values, task.b = b, task.c = c;
+    task.a = room, task.b = b, task.c = c;
     task.exponent_a = t->aligned ? exponents : NULL;
     task.exponent_b = t->aligned ? exponents + t->a.count : NULL;
     task.flags = (uint8_t *)(exponents + t->a.count + t->b.count);
-    for (int64_t n = 0; n < w->count; n++)
-        declined |= w->declined[n] = (uint8_t)!multiplied(w, p, &task, w->rows[n], lanes);
+    return task;
+}
+
+/* The instruction in all waves that run, of 32 or 64 lanes: whether it is done in all of them. */
+EXPORT int64_t mmacalc_product(const Waves *w, const Product *p, int64_t lanes) {
+    const Task task = task_of(p->table, w->values);
+    uint8_t declined = 0;
+    for (int64_t n = 0; n < w->count; n++) {
+        const int64_t wave = w->rows[n];
+        const uint32_t *c = p->c >> 16 == CONSTANT ? NULL : register_of(w, p->c, wave, lanes);
+        w->declined[n] = (uint8_t)!multiplied(p->table, &task, register_of(w, p->a, wave, lanes),
+                                              register_of(w, p->b, wave, lanes), c, p->constant,
+                                              register_of(w, p->d, wave, lanes));
+        declined |= w->declined[n];
+    }
     return !declined;
+}
+
+/* Products of one instruction whose operands begin at bytes `starts` of some arrays, (operand, product): whether all are
+ * done. declined: of each whether it is not; zero: of each whether C is zeros. */
+EXPORT int64_t mmacalc_products(const Table *t, int64_t count, uint8_t *const *arrays, const int64_t *starts,
+                                const uint8_t *zero, float *room, uint8_t *declined) {
+    const Task task = task_of(t, room);
+    uint8_t left = 0;
+    for (int64_t n = 0; n < count; n++) {
+        const uint32_t *c = zero[n] ? NULL : (const uint32_t *)(arrays[2] + starts[2 * count + n]);
+        declined[n] = (uint8_t)!multiplied(t, &task, arrays[0] + starts[n], arrays[1] + starts[count + n], c, 0,
+                                           (uint32_t *)(arrays[3] + starts[3 * count + n]));
+        left |= declined[n];
+    }
+    return !left;
 }

@@ -21,13 +21,13 @@ import numpy as np
 from ...asm.tables import flags_of
 from ...emulator import core
 from ...emulator.core import address
+from ...emulator.fragments import ROOM
 from ..device.grid_races import Shadow
 from ..device.shared import Labels
 from .control import NOTHING
 from .core_operations import Operation, computes_floats
 from .global_moves import GlobalMove
 from .local_access import LocalMove
-from .products import ROOM
 from .state import EXEC, SCALARS, SCC
 
 TYPE_CHECKING = False

@@ -220,6 +220,18 @@ class GlobalMemory:
             return addresses.astype(np.int64) - shifts
         return addresses.astype(np.int64) - (region.start - region.place)
 
+    def around(self, address: int) -> Region | None:
+        """The region that holds an address, None if none does."""
+        found = self.regions[self._last]
+        if not found.start <= address < found.end:
+            self._last = max(0, bisect_right(self._starts, address) - 1)
+            found = self.regions[self._last]
+        return found if found.start <= address < found.end else None
+
+    def found_around(self) -> None:
+        """The addresses that were looked up are all in the region that `around` gave."""
+        self.region = self._last
+
     def _checked(self, addresses: Array, size: int, store: bool) -> Array:
         """By how much each address is more than its place."""
         starts = np.array(self._starts, np.uint64)

@@ -13,6 +13,7 @@ from .knowledge import SCOPES, access_of
 from .machine import all_bits, gathered, scattered
 from .operation import DTYPES
 from .program import POLLING
+from .shared_core import all_written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -187,13 +188,14 @@ def read_memory(
 ) -> tuple[Array, Array | None]:
     """Bytes (thread, size), and which of them nothing has written, if any."""
     if space == "shared":
-        places = machine.shared_places(step, threads, at, size)
-        machine.launch.traffic.shared(step, threads, places, size, "read")
+        places = machine.shared_access(step, threads, at, size, "read")
         if shared_flags.is_strong(machine, step):
             shared_flags.read_strong(machine, step, threads, places, size)
             data = gathered(machine.shared, places, size)
         else:
             data = machine.read_shared(step, threads, places, size)
+        if all_written(machine.written, places, size):
+            return data, None
         written = gathered(machine.written.view(np.uint8), places, size)
         return data, None if written.all() else written == 0
     if space == "local":
@@ -201,9 +203,9 @@ def read_memory(
         index = threads.number[:, None], at[:, None] + np.arange(size)
         known = machine.local_written[index]
         return machine.local[index], None if known.all() else ~known
-    offsets = global_places(machine, step, threads, at, size, False)
+    offsets, pattern = _counted_places(machine, step, threads, at, size, False)
     if space != "const":
-        machine.launch.traffic.anywhere(step, threads, at, size, "read")
+        machine.launch.traffic.anywhere(step, threads, at, size, "read", pattern)
     machine.launch.order.loaded(machine, step, threads, offsets, size)
     return gathered(machine.launch.memory.data, offsets, size), None
 
@@ -227,6 +229,14 @@ def global_places(machine: Machine, step: Step, threads: Threads, at: Array, siz
         where = machine.launch.thread_text(machine, int(threads.number[outside.place]))
         does = "stores" if store else "loads"
         raise Error(f"line {step.line}: {step.text}: {does} {size} bytes {outside.where}; {where}") from None
+
+
+def _counted_places(
+    machine: Machine, step: Step, threads: Threads, at: Array, size: int, store: bool
+) -> tuple[Array, int | None]:
+    """As `global_places`, and a number for the pattern of the addresses, if the core gives one."""
+    found = machine.core.global_places(threads, at, size, store)
+    return (global_places(machine, step, threads, at, size, store), None) if found is None else found
 
 
 def _load_parameter(compiler: Compiler, operand: Any, step: Step, sinks: list[Any], dtype: Any) -> None:
@@ -309,8 +319,7 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
 def write_memory(machine: Machine, step: Step, threads: Threads, at: Array, space: str, data: Array) -> None:
     size = data.shape[1]
     if space == "shared":
-        places = machine.shared_places(step, threads, at, size)
-        machine.launch.traffic.shared(step, threads, places, size, "write")
+        places = machine.shared_access(step, threads, at, size, "write")
         if shared_flags.is_strong(machine, step):
             shared_flags.write_strong(machine, step, threads, places, size)
             machine.put_shared(step, threads, places, data)
@@ -323,8 +332,8 @@ def write_memory(machine: Machine, step: Step, threads: Threads, at: Array, spac
         index = threads.number[:, None], at[:, None] + np.arange(size)
         machine.local[index], machine.local_written[index] = data, True
     else:
-        offsets = global_places(machine, step, threads, at, size, True)
-        machine.launch.traffic.anywhere(step, threads, at, size, "write")
+        offsets, pattern = _counted_places(machine, step, threads, at, size, True)
+        machine.launch.traffic.anywhere(step, threads, at, size, "write", pattern)
         machine.launch.order.stored(machine, step, threads, offsets, data)
         scattered(machine.launch.memory.data, offsets, data)
         machine.check_lanes(step, threads, offsets, data, machine.launch.memory.data, machine.launch.order.place)

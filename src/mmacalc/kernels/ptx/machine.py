@@ -14,7 +14,7 @@ from ...base.errors import Error, plural
 from .barriers import WARP, CtaBarriers
 from .order import ENDED, Order, Shadow
 from .proxies import ProxyFences
-from .shared_core import SharedCore
+from .shared_core import SharedCore, bytes_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -475,6 +475,13 @@ class Machine:
         places: Array = cta * self.shared_size + offset
         return places
 
+    def shared_access(self, step: Step, threads: Threads, address: Array, size: int, access: str) -> Array:
+        """As `shared_places`, of an access whose bank conflicts count."""
+        found = self.core.shared_places(threads, address, size)
+        places, pattern = (self.shared_places(step, threads, address, size), None) if found is None else found
+        self.launch.traffic.shared(step, threads, places, size, access, pattern)
+        return places
+
     def outside(self, step: Step, threads: Threads, address: Array, wrong: Array, what: str) -> None:
         """Stop: some addresses are outside."""
         at = int(np.flatnonzero(wrong)[0])
@@ -739,6 +746,9 @@ def all_bits(dtype: np.dtype[Any]) -> Any:
 
 def gathered(memory: Array, places: Array, size: int) -> Array:
     """The bytes at places that are multiples of their size: (place, byte)."""
+    given = bytes_at(memory, places, size)
+    if given is not None:
+        return given
     word = WORDS.get(size)
     if word is None or (places & (size - 1)).any():
         found: Array = memory[places[:, None] + np.arange(size)]

@@ -14,10 +14,12 @@ from ...base.errors import Error
 from ...catalog import entry
 from ...emulator.computing import compute
 from ...emulator.execution import execution_of
+from ...emulator.fragments import Placed, multiplied, tables
 from ...emulator.registers import gather, scatter
 from ...ptx.module import Register, bits_of, is_braced
 from .accesses import SHARED_BASE, by_space, read_memory, space_of_access, write_memory
 from .machine import gathered
+from .shared_core import all_written, loaded_matrix
 from .signatures import Kind, kind_of
 
 TYPE_CHECKING = False
@@ -90,6 +92,44 @@ class Executor:
         return registers
 
 
+class Fragments:
+    """Products of warps whose operands lie in registers, on the registers as they are.
+
+    executor: what computes the same of any operands, and is asked where the core is not there or declines.
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+        self._placed: dict[int, Placed | None] = {}
+
+    def __call__(self, files: Mapping[str, Array]) -> Array:
+        """D's registers (register, thread), from those of A, B and C."""
+        count = files["A"].shape[1]
+        if count not in self._placed:
+            found = tables(self.executor.execution)
+            self._placed[count] = None if found is None or files.keys() != {*"ABC"} else Placed(found, count)
+        placed = self._placed[count]
+        if placed is None:
+            return by_register(self.executor({name: by_warp(file) for name, file in files.items()}))
+        starts = np.arange(0, 4 * count, 128)
+        d = np.empty((self.executor.places["D"].registers, count), np.uint32)
+        left = multiplied(placed, {**files, "D": d}, dict.fromkeys("ABCD", starts), np.zeros(len(starts), bool))
+        if left.any():
+            rest = self.executor({name: by_warp(file)[left] for name, file in files.items()})
+            d.reshape(len(d), -1, 32)[:, left] = np.swapaxes(rest, 0, 1)
+        return d
+
+
+def by_warp(file: Array, lanes: int = 32) -> Array:
+    """Registers (register, thread) as those of each warp: (warp, register, lane)."""
+    return np.swapaxes(file.reshape(len(file), -1, lanes), 0, 1)
+
+
+def by_register(file: Array) -> Array:
+    """The registers of each warp (warp, register, lane) as (register, thread)."""
+    return np.swapaxes(file, 0, 1).reshape(file.shape[1], -1)
+
+
 def catalogued(compiler: Compiler, name: str) -> Instruction:
     """The catalog's instruction of that opcode on the module's target."""
     return entry(compiler.program.target).instruction(name)
@@ -105,24 +145,34 @@ def _registers(compiler: Compiler, operand: Any, wide: bool) -> list[Any]:
 
 def register_file(machine: Machine, threads: Threads, getters: list[Any], wide: bool, lanes: int = 32) -> Array:
     """The register file of an operand: (group, register, lane)."""
-    found = []
-    for getter in getters:
-        value = np.broadcast_to(getter(machine, threads), (len(threads),)).reshape(-1, lanes)
+    return by_warp(register_rows(machine, threads, getters, wide), lanes)
+
+
+def register_rows(machine: Machine, threads: Threads, getters: list[Any], wide: bool) -> Array:
+    """The registers of an operand: (register, thread)."""
+    found = np.empty((len(getters) << wide, len(threads)), np.uint32)
+    for row, getter in enumerate(getters):
+        value = getter(machine, threads)
         if wide:
-            found += [(value & np.uint64(0xFFFFFFFF)).astype(np.uint32), (value >> np.uint64(32)).astype(np.uint32)]
+            found[2 * row], found[2 * row + 1] = value & np.uint64(0xFFFFFFFF), value >> np.uint64(32)
         else:
-            found.append(value)
-    return np.stack(found, 1)
+            found[row] = value
+    return found
 
 
 def put_register_file(machine: Machine, threads: Threads, sinks: list[Any], file: Array, wide: bool) -> None:
     """Write a register file (group, register, lane)."""
+    put_register_rows(machine, threads, sinks, by_register(file), wide)
+
+
+def put_register_rows(machine: Machine, threads: Threads, sinks: list[Any], rows: Array, wide: bool) -> None:
+    """Write registers (register, thread)."""
     for place, sink in enumerate(sinks):
         if wide:
-            low, high = (file[:, 2 * place + half].astype(np.uint64) for half in (0, 1))
-            sink(machine, threads, (high << np.uint64(32) | low).reshape(-1))
+            low, high = (rows[2 * place + half].astype(np.uint64) for half in (0, 1))
+            sink(machine, threads, high << np.uint64(32) | low)
         else:
-            sink(machine, threads, np.ascontiguousarray(file[:, place]).reshape(-1))
+            sink(machine, threads, rows[place])
 
 
 def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
@@ -147,29 +197,30 @@ def _multiply(compiler: Compiler, statement: Statement, step: Step) -> None:
     wide_d = inst.format("D").bits == 64
     sinks = [compiler.sink(name, "b64" if wide_d else "b32") for name in targets]
     step.critical = frozenset(compiler.accessed[0])
-    executors: dict[tuple[tuple[str, int], ...], Executor] = {}
+    products: dict[tuple[tuple[str, int], ...], Fragments] = {}
 
-    def ready(machine: Machine, threads: Threads) -> tuple[Executor, dict[str, Array]]:
-        files = {name: register_file(machine, threads, getters[name], wide.get(name, False)) for name in getters}
+    def ready(machine: Machine, threads: Threads) -> tuple[Fragments, dict[str, Array]]:
+        files = {name: register_rows(machine, threads, getters[name], wide.get(name, False)) for name in getters}
         chosen = [(name, _uniform(step, read(machine, threads))) for name, read in selectors.items()]
-        executor = executors.get(tuple(chosen))
-        if executor is None:
-            executor = executors[tuple(chosen)] = Executor(inst, {**constants, **dict(chosen)})
-        return executor, files
+        product = products.get(tuple(chosen))
+        if product is None:
+            product = products[tuple(chosen)] = Fragments(Executor(inst, {**constants, **dict(chosen)}))
+        return product, files
 
     def run(machine: Machine, threads: Threads) -> None:
-        executor, files = ready(machine, threads)
-        put_register_file(machine, threads, sinks, executor(files), wide_d)
+        product, files = ready(machine, threads)
+        put_register_rows(machine, threads, sinks, product(files), wide_d)
 
     masks = {name: _undefined_bits(compiler, operand, wide.get(name, False)) for name, operand in operands.items()}
     written = [_number(compiler, name) for name in targets]
 
     def follow(machine: Machine, threads: Threads) -> dict[int, Array]:
-        executor, files = ready(machine, threads)
+        product, rows = ready(machine, threads)
+        files = {name: by_warp(registers) for name, registers in rows.items()}
         lost = {name: register_file(machine, threads, masks[name], wide.get(name, False)) for name in masks}
         found: dict[int, Array] = {}
         put_register_file(machine, threads, [partial(_note, found, one) for one in written],
-                          executor.undefined(lost, files), wide_d)  # fmt: skip
+                          product.executor.undefined(lost, files), wide_d)  # fmt: skip
         return found
 
     step.run, step.follow = run, follow
@@ -276,11 +327,15 @@ def _load_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
     def run(machine: Machine, threads: Threads) -> None:
         warps = threads.whole_warps(step)
         rows = _rows(threads, warps, lines)
-        places = machine.shared_places(step, rows, address(machine, rows), ROW)
-        machine.launch.traffic.shared(step, rows, places, ROW, "ldmatrix")
-        data = machine.read_shared(step, rows, places, ROW)
+        places = machine.shared_access(step, rows, address(machine, rows), ROW, "ldmatrix")
+        machine.check_read(step, rows, places, ROW)
+        found = None if halves is None else loaded_matrix(machine.shared, places, len(warps), halves, len(names))
+        if found is None:
+            found = by_register(fragments(gathered(machine.shared, places, ROW), len(warps)))
+        put_register_rows(machine, threads, sinks, found, False)
+        if all_written(machine.written, places, ROW):
+            return
         written = gathered(machine.written.view(np.uint8), places, ROW)
-        put_register_file(machine, threads, sinks, fragments(data, len(warps)), False)
         if not written.all() and not machine.flight[machine.granules(places, ROW)].any():
             # Rows beyond the edge of a matrix may be left as they are, where what follows from them is not stored.
             missing = fragments(np.where(written == 0, 0xFF, 0).astype(np.uint8), len(warps))
@@ -295,7 +350,7 @@ def _load_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
 def _halves(register: Array, lane: Array, lsb: Array, registers: int) -> Array:
     """Of elements of 16 bits, which fill all registers: which of them is in each half of a lane's register, the
     registers one after the other."""
-    found = np.empty(2 * 32 * registers, np.intp)
+    found = np.empty(2 * 32 * registers, np.int32)
     found[(register * 32 + lane) * 2 + lsb // 16] = np.arange(len(register))
     return found
 
@@ -343,8 +398,7 @@ def _store_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
         file = register_file(machine, threads, getters, False)
         stored = (file[:, register, lane] >> lsb.astype(np.uint32)).astype(f"u{bits // 8}")
         rows = _rows(threads, warps, lines)
-        places = machine.shared_places(step, rows, address(machine, rows), ROW)
-        machine.launch.traffic.shared(step, rows, places, ROW, "stmatrix")
+        places = machine.shared_access(step, rows, address(machine, rows), ROW, "stmatrix")
         machine.write_shared(step, rows, places, stored.reshape(len(rows), -1).view(np.uint8))
 
     step.run = run

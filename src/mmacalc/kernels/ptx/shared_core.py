@@ -1,7 +1,8 @@
-"""Accesses of shared memory that the compiled core looks at and carries out (threads.c), where it is there.
+"""Accesses of memory that the compiled core looks at and carries out (threads.c, places.c), where it is there.
 
-What it computes is what `Machine.write_shared` and `Machine.check_async_reads` compute on NumPy, which stay the
-definition: they are asked where there is something to say, and without the core.
+What it computes is what `Machine.shared_places`, `Machine.write_shared`, `Machine.check_async_reads`, `global_places`
+and `gathered` compute on NumPy, which stay the definition: they are asked where there is something to say, and without
+the core.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from ...emulator import core
 from ...emulator.core import address
 from .proxies import KEPT
+from .traffic import BANKS, SECTOR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["SharedCore"]
+__all__ = ["SharedCore", "all_written", "bytes_at", "loaded_matrix"]
 
 _SHADOW = ("writer", "write_clock", "write_step", "generic", "reader", "read_clock", "shared", "atomic", "wrote")
 _MACHINE = ("flight", "readers", "shared", "written", "team_of", "member_of")
@@ -43,6 +45,12 @@ class _Watch(ctypes.Structure):
     ]  # fmt: skip
 
 
+class _Room(ctypes.Structure):
+    """The struct Room of places.c."""
+
+    _fields_ = [(name, ctypes.c_int64) for name in ("first", "last", "unit", "stride", "shift", "period")]
+
+
 def _function(name: str, *arguments: Any) -> Callable[..., int] | None:
     return core.function(name, (ctypes.c_void_p, *arguments), ctypes.c_int64)
 
@@ -55,6 +63,8 @@ class SharedCore:
         self._may_write = _function("may_write", pointer, pointer, number, number)
         self._write = _function("write_shared", pointer, pointer, number, number, pointer, number)
         self._reads = _function("async_reads", number, pointer, number)
+        self._places = _function("places", *[pointer] * 3, number, *[pointer] * 2)
+        self._pattern = ctypes.c_uint64()
         self.machine = machine
         self._arrays: tuple[Array | None, ...] = ()
         self._watch = _Watch(kept=KEPT, granule=machine.granule, threads=machine.order.threads,
@@ -109,3 +119,80 @@ class SharedCore:
             return False
         granules = np.ascontiguousarray(granules)
         return bool(self._reads(self._state(), thread, address(granules), len(granules)))
+
+    # --- places ---
+
+    def shared_places(self, threads: Threads, at: Array, size: int) -> tuple[Array, int] | None:
+        """Where accesses of whole warps of CTAs without a cluster begin in shared memory, and a number for the pattern
+        of their addresses. None where that is to be looked at."""
+        machine = self.machine
+        launch = machine.launch
+        if launch.cluster_size > 1:
+            return None
+        unit = size if size & (size - 1) == 0 else 4
+        room = _Room(machine.program.first_shared, min(launch.shared_bytes, 1 << 24) - size, unit, machine.shared_size,
+                     0, BANKS)  # fmt: skip
+        return self._located(room, threads, at, machine.cta_of)
+
+    def global_places(self, threads: Threads, at: Array, size: int, store: bool) -> tuple[Array, int] | None:
+        """As `shared_places`, of global memory, where all accesses are in one region that permits them."""
+        memory = self.machine.launch.memory
+        if self._places is None or not len(at) or size & (size - 1):
+            return None
+        region = memory.around(int(at[0]))
+        if region is None or (store and not region.writeable):
+            return None
+        room = _Room(region.start, region.end - size, min(size, 16) if size > 32 else size, 0,
+                     region.place - region.start, SECTOR)  # fmt: skip
+        found = self._located(room, threads, at, None)
+        if found is not None:
+            memory.found_around()
+        return found
+
+    def _located(self, room: _Room, threads: Threads, at: Array, cta_of: Array | None) -> tuple[Array, int] | None:
+        if self._places is None or not len(at) or not self._whole(threads) or at.shape != threads.number.shape:
+            return None
+        at, places = np.ascontiguousarray(at, np.int64), np.empty(len(at), np.int64)
+        fine = self._places(ctypes.addressof(room), address(at), address(threads.number),
+                            None if cta_of is None else address(cta_of), len(at), address(places),
+                            ctypes.addressof(self._pattern))  # fmt: skip
+        return (places, self._pattern.value) if fine else None
+
+    def _whole(self, threads: Threads) -> bool:
+        return self.machine.block_size % 32 == 0 and threads.number.flags.c_contiguous and threads.warps() is not None
+
+
+def bytes_at(memory: Array, places: Array, size: int) -> Array | None:
+    """The bytes (place, byte) of a memory; None without the core, and where a place is not in it."""
+    run = core.function("gathered", _GATHERED, ctypes.c_int64)
+    if run is None or not len(places) or places.dtype != np.int64 or not memory.flags.c_contiguous:
+        return None
+    places, found = np.ascontiguousarray(places), np.empty((len(places), size), np.uint8)
+    fine = run(address(memory), len(memory), address(places), len(places), address(found), size)
+    return found if fine else None
+
+
+def all_written(written: Array, places: Array, size: int) -> bool:
+    """Whether all bytes at places are written, as far as the core can tell."""
+    run = core.function("all_written", _GATHERED[:4] + _GATHERED[5:], ctypes.c_int64)
+    if run is None or not len(places):
+        return False
+    places = np.ascontiguousarray(places)
+    return bool(run(address(written), len(written), address(places), len(places), size))
+
+
+def loaded_matrix(memory: Array, places: Array, warps: int, elements: Array, registers: int) -> Array | None:
+    """Registers (register, thread) of which each half is an element of 16 bits in its warp's rows of 16 bytes, at
+    places; None without the core. elements: which of them, of each register, lane and half, int32."""
+    run = core.function("load_matrix", _LOADED, ctypes.c_int64)
+    if run is None or not len(places):
+        return None
+    places, found = np.ascontiguousarray(places), np.empty((registers, warps * 32), np.uint32)
+    fine = run(address(memory), len(memory), address(places), warps, len(places) // warps, address(elements),
+               registers, address(found))  # fmt: skip
+    return found if fine else None
+
+
+_POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
+_GATHERED = (_POINTER, _NUMBER, _POINTER, _NUMBER, _POINTER, _NUMBER)
+_LOADED = (_POINTER, _NUMBER, _POINTER, _NUMBER, _NUMBER, _POINTER, _NUMBER, _POINTER)

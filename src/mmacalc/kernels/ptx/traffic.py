@@ -19,7 +19,7 @@ from ..device.traffic import address_patterns, units_moved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from numpy.typing import NDArray
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
     Key = tuple[tuple[int, str, Location | None], str, int]
 
-__all__ = ["SECTOR", "AccessCounter", "GlobalAccess", "SharedAccess"]
+__all__ = ["BANKS", "SECTOR", "AccessCounter", "GlobalAccess", "SharedAccess"]
 
 SECTOR = 32
 """Bytes of a sector."""
@@ -122,30 +122,54 @@ class AccessCounter:
         self.architecture = architecture if architecture is not None and architecture.lds_phases else None
         self.observers: tuple[Observer, ...] = ()
         self._sites: dict[tuple[Step, str, int], list[int]] = {}
+        self._totals: dict[tuple[str, int, int], tuple[int, int, int]] = {}
         self._costs: dict[tuple[str, int, bytes], tuple[int, int]] = {}
         self._provenance: dict[tuple[str, int], str] = {}
 
-    def shared(self, step: Step, threads: Threads, places: Array, size: int, access: str) -> None:
-        """Count an access to shared memory at `places`, one for each thread."""
+    def shared(
+        self, step: Step, threads: Threads, places: Array, size: int, access: str, pattern: int | None = None
+    ) -> None:
+        """Count an access to shared memory at `places`, one for each thread. pattern: a number that only accesses have
+        in common whose warps' places are as far from a multiple of BANKS each."""
         for observer in self.observers:
             observer.shared(step, threads, places, size, access)
         if self.architecture is None:
             return
-        patterns, counts = address_patterns(_by_warp(threads, places), BANKS)
-        costs = np.array([self._bank_cost(pattern, size, access) for pattern in patterns])
-        self._add(step, access, size, counts, costs)
 
-    def anywhere(self, step: Step, threads: Threads, address: Array, size: int, access: str) -> None:
-        """Count an access to global memory."""
+        def costs() -> tuple[Array, Array]:
+            patterns, counts = address_patterns(_by_warp(threads, places), BANKS)
+            return counts, np.array([self._bank_cost(pattern, size, access) for pattern in patterns])
+
+        self._add(step, access, size, pattern, costs)
+
+    def anywhere(
+        self, step: Step, threads: Threads, address: Array, size: int, access: str, pattern: int | None = None
+    ) -> None:
+        """Count an access to global memory. pattern: as in `shared`, of multiples of SECTOR."""
         for observer in self.observers:
             observer.memory(step, threads, address, size, access)
-        patterns, counts = address_patterns(_by_warp(threads, address), SECTOR)
-        self._add(step, f"global {access}", size, counts, units_moved(patterns, size, SECTOR))
 
-    def _add(self, step: Step, access: str, size: int, counts: Array, costs: Array) -> None:
+        def costs() -> tuple[Array, Array]:
+            patterns, counts = address_patterns(_by_warp(threads, address), SECTOR)
+            return counts, units_moved(patterns, size, SECTOR)
+
+        self._add(step, f"global {access}", size, pattern, costs)
+
+    def _add(
+        self, step: Step, access: str, size: int, pattern: int | None, costs: Callable[[], tuple[Array, Array]]
+    ) -> None:
+        """Add the costs of an access; those of a pattern are remembered."""
+        added = self._totals.get((access, size, pattern)) if pattern is not None else None
+        if added is None:
+            counts, each = costs()
+            cycles, ideal = counts @ each
+            added = int(counts.sum()), int(cycles), int(ideal)
+            if pattern is not None:
+                if len(self._totals) > KNOWN:
+                    self._totals.clear()
+                self._totals[access, size, pattern] = added
         known = self._sites.setdefault((step, access, size), [0, 0, 0])
-        cycles, ideal = counts @ costs
-        known[:] = [known[0] + int(counts.sum()), known[1] + int(cycles), known[2] + int(ideal)]
+        known[:] = [known[0] + added[0], known[1] + added[1], known[2] + added[2]]
 
     def _bank_cost(self, pattern: Array, size: int, access: str) -> tuple[int, int]:
         key = access, size, pattern.tobytes()
