@@ -43,90 +43,173 @@ INLINE int at_rest(const int32_t *flight, const int16_t *readers, const uint8_t 
     return !busy;
 }
 
-INLINE int may_write(const Watch *w, const int64_t *number, const int64_t *places, int64_t count, const int64_t width) {
+/* Whether one access may write `width` granules from `first` on. */
+INLINE int may_write_one(const Watch *w, int64_t team, int64_t thread, int64_t first, const int64_t width) {
     const int32_t *const writers = w->writer, *const readers = w->reader;
     const int32_t *const write_clock = w->write_clock, *const read_clock = w->read_clock;
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t team = w->team_of[number[i]], thread = w->member_of[number[i]], first = places[i] / w->granule;
-        if (!at_rest(w->flight + first, w->readers + first, w->logged ? w->shared + first : NULL, width))
-            return 0;
-        int32_t writer = -1, written = 0, reader = -1, read = 0; /* the last that are known to be ordered */
-        for (int64_t at = first; at < first + width; at++) {
-            if (writers[at] >= 0 && (writers[at] != writer || write_clock[at] != written)) {
-                writer = writers[at], written = write_clock[at];
-                if (!ordered(w, team, thread, writer, written))
-                    return 0;
-            }
-            if (readers[at] >= 0 && (readers[at] != reader || read_clock[at] != read)) {
-                reader = readers[at], read = read_clock[at];
-                if (!ordered(w, team, thread, reader, read))
-                    return 0;
-            }
+    if (!at_rest(w->flight + first, w->readers + first, w->logged ? w->shared + first : NULL, width))
+        return 0;
+    int32_t writer = -1, written = 0, reader = -1, read = 0; /* the last that are known to be ordered */
+    for (int64_t at = first; at < first + width; at++) {
+        if (writers[at] >= 0 && (writers[at] != writer || write_clock[at] != written)) {
+            writer = writers[at], written = write_clock[at];
+            if (!ordered(w, team, thread, writer, written))
+                return 0;
+        }
+        if (readers[at] >= 0 && (readers[at] != reader || read_clock[at] != read)) {
+            reader = readers[at], read = read_clock[at];
+            if (!ordered(w, team, thread, reader, read))
+                return 0;
         }
     }
     return 1;
 }
 
-/* Whether threads (by number, one for each access) may write `size` bytes at places: nothing in flight touches them, and
- * all accesses before are ordered. */
-VISIBLE int64_t mmacalc_may_write(const Watch *w, const int64_t *number, const int64_t *places, int64_t count,
-                                  int64_t size) {
-    const int64_t width = size / w->granule;
-    switch (width) {
-    case 1: return may_write(w, number, places, count, 1);
-    case 4: return may_write(w, number, places, count, 4);
-    case 8: return may_write(w, number, places, count, 8);
-    }
-    return may_write(w, number, places, count, width);
+/* How many of the accesses from the first one on are by threads in a row, of one team, to places in a row. Threads are
+ * in the order of their teams. */
+INLINE int64_t run_of(const Watch *w, const int64_t *number, const int64_t *places, int64_t count, const int64_t size) {
+    int64_t n = 1;
+    while (n < count && places[n] == places[0] + n * size && number[n] == number[0] + n)
+        n++;
+    while (w->team_of[number[n - 1]] != w->team_of[number[0]])
+        n--;
+    return n;
 }
 
-/* Note the write of an access, to granules from `first` on. */
-INLINE void note(const Watch *w, int64_t first, int32_t thread, int32_t clock, int32_t step, const int64_t width) {
-    int32_t *const writer = w->writer + first, *const write_clock = w->write_clock + first;
-    int32_t *const write_step = w->write_step + first, *const reader = w->reader + first;
-    uint8_t *const generic = w->generic + first, *const shared = w->shared + first, *const atomic = w->atomic + first;
-    for (int64_t k = 0; k < width; k++)
-        writer[k] = thread;
-    for (int64_t k = 0; k < width; k++)
-        write_clock[k] = clock;
-    for (int64_t k = 0; k < width; k++)
+/* Whether any thread of a team may access granules: nothing is in flight, and all threads know what was done there, since
+ * they know all that was done up to the clock `low`. */
+INLINE int calm(const Watch *w, int64_t first, int64_t granules, int32_t low) {
+    const int32_t *const writer = w->writer + first, *const reader = w->reader + first, threads = (int32_t)w->threads;
+    const int32_t *const write_clock = w->write_clock + first, *const read_clock = w->read_clock + first;
+    int32_t late = 0;
+    if (!at_rest(w->flight + first, w->readers + first, w->logged ? w->shared + first : NULL, granules))
+        return 0;
+    for (int64_t k = 0; k < granules; k++) {
+        late |= (writer[k] >= threads) | ((writer[k] >= 0) & (write_clock[k] > low));
+        late |= (reader[k] >= threads) | ((reader[k] >= 0) & (read_clock[k] > low));
+    }
+    return !late;
+}
+
+/* The clock up to which every thread of a team knows what every other one did. */
+INLINE int32_t low_of(const Watch *w, int64_t team) {
+    const int32_t *const common = w->common + team * w->agents;
+    int32_t low = INT32_MAX;
+    for (int64_t k = 0; k < w->threads; k++)
+        low = common[k] < low ? common[k] : low;
+    return low;
+}
+
+/* What is kept of a granule lies in many arrays, which together do not fit the caches: it is fetched ahead of its use. */
+INLINE void fetch(const Watch *w, int64_t place, const int64_t granule) {
+#if defined(__GNUC__)
+    const int64_t at = place / granule;
+    __builtin_prefetch(w->flight + at);
+    __builtin_prefetch(w->readers + at);
+    __builtin_prefetch(w->writer + at, 1);
+    __builtin_prefetch(w->write_clock + at, 1);
+    __builtin_prefetch(w->write_step + at, 1);
+    __builtin_prefetch(w->reader + at, 1);
+    __builtin_prefetch(w->read_clock + at);
+    __builtin_prefetch(w->generic + at, 1);
+    __builtin_prefetch(w->shared + at, 1);
+    __builtin_prefetch(w->atomic + at, 1);
+    __builtin_prefetch(w->memory + place, 1);
+    __builtin_prefetch(w->written + place, 1);
+#endif
+}
+
+enum { AHEAD = 96 }; /* accesses */
+
+INLINE int may_write(const Watch *w, const int64_t *number, const int64_t *places, int64_t count, const int64_t size,
+                     const int64_t granule) {
+    const int64_t width = size / granule;
+    int64_t known = -1;
+    int32_t low = 0;
+    for (int64_t i = 0, n; i < count; i += n) {
+        const int64_t team = w->team_of[number[i]], first = places[i] / granule;
+        n = run_of(w, number + i, places + i, count - i, size);
+        if (i + AHEAD < count)
+            fetch(w, places[i + AHEAD], granule);
+        if (team != known)
+            known = team, low = low_of(w, team);
+        if (calm(w, first, n * width, low))
+            continue;
+        for (int64_t k = 0; k < n; k++)
+            if (!may_write_one(w, team, w->member_of[number[i + k]], first + k * width, width))
+                return 0;
+    }
+    return 1;
+}
+
+/* Note the writes of a run of accesses, to granules from `first` on. */
+INLINE void note(const Watch *w, int64_t first, int64_t n, int64_t team, int64_t thread, int32_t step,
+                 const int64_t width) {
+    int32_t *const restrict writer = w->writer + first, *const restrict write_clock = w->write_clock + first;
+    int32_t *const restrict write_step = w->write_step + first;
+    const int32_t *const restrict clock = w->clock + team * w->agents + thread;
+    const size_t granules = (size_t)(n * width);
+    for (int64_t k = 0; k < n; k++)
+        for (int64_t part = 0; part < width; part++)
+            writer[k * width + part] = (int32_t)(thread + k);
+    for (int64_t k = 0; k < n; k++)
+        for (int64_t part = 0; part < width; part++)
+            write_clock[k * width + part] = clock[k];
+    for (int64_t k = 0; k < n * width; k++)
         write_step[k] = step;
-    memset(reader, 0xFF, (size_t)width * sizeof *reader); /* -1 */
-    memset(generic, 1, (size_t)width);
-    memset(shared, 0, (size_t)width);
-    memset(atomic, 0, (size_t)width);
+    memset(w->reader + first, 0xFF, granules * sizeof *w->reader); /* -1 */
+    memset(w->generic + first, 1, granules);
+    memset(w->shared + first, 0, granules);
+    memset(w->atomic + first, 0, granules);
 }
 
 INLINE int64_t write_shared(const Watch *w, const int64_t *number, const int64_t *places, int64_t count,
-                            const int64_t width, const int64_t size, const uint8_t *data, int64_t step) {
-    uint8_t *const memory = w->memory, *const written = w->written;
+                            const int64_t size, const int64_t granule, const uint8_t *data, int64_t step) {
     int lost = 0;
-    if (!mmacalc_may_write(w, number, places, count, size))
+    if (!may_write(w, number, places, count, size, granule))
         return 0;
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t team = w->team_of[number[i]], thread = w->member_of[number[i]];
-        note(w, places[i] / w->granule, (int32_t)thread, w->clock[team * w->agents + thread], (int32_t)step, width);
+    for (int64_t i = 0, n; i < count; i += n) {
+        const int64_t team = w->team_of[number[i]];
+        n = run_of(w, number + i, places + i, count - i, size);
+        note(w, places[i] / granule, n, team, w->member_of[number[i]], (int32_t)step, size / granule);
         w->wrote[team] = w->meetings[team];
-        memcpy(memory + places[i], data + i * size, (size_t)size);
-        memset(written + places[i], 1, (size_t)size);
+        memcpy(w->memory + places[i], data + i * size, (size_t)(n * size));
+        memset(w->written + places[i], 1, (size_t)(n * size));
     }
-    for (int64_t i = 0; i < count; i++)
-        lost |= memcmp(memory + places[i], data + i * size, (size_t)size) != 0;
+    for (int64_t i = 0, n; i < count; i += n) {
+        n = run_of(w, number + i, places + i, count - i, size);
+        lost |= memcmp(w->memory + places[i], data + i * size, (size_t)(n * size)) != 0;
+    }
     return 1 + lost;
+}
+
+/* A call by the sizes of accesses and granules that are common. */
+#define SIZES(call) \
+    do { \
+        OF(2, 2, call) OF(4, 2, call) OF(4, 4, call) OF(8, 2, call) OF(8, 4, call) OF(16, 2, call) OF(16, 4, call) \
+        const int64_t bytes = size, granule = w->granule; \
+        return call; \
+    } while (0)
+#define OF(b, g, call) \
+    if (size == b && w->granule == g) { \
+        enum { bytes = b, granule = g }; \
+        return call; \
+    }
+
+/* Whether threads (by number, one for each access) may write `size` bytes at places: nothing in flight touches them, and
+ * all accesses before are ordered. */
+EXPORT int64_t mmacalc_may_write(const Watch *w, const int64_t *number, const int64_t *places, int64_t count,
+                                 int64_t size) {
+    SIZES(may_write(w, number, places, count, bytes, granule));
 }
 
 /* Write bytes (access, byte) of shared memory and note it, if that may be: 0 if not, else 1, and 2 where another of the
  * accesses wrote another value to the place of one. */
-VISIBLE int64_t mmacalc_write_shared(const Watch *w, const int64_t *number, const int64_t *places, int64_t count,
-                                     int64_t size, const uint8_t *data, int64_t step) {
-    const int64_t width = size / w->granule;
-#define OF(bytes, granules) \
-    if (size == bytes && width == granules) \
-        return write_shared(w, number, places, count, granules, bytes, data, step);
-    OF(16, 4) OF(16, 8) OF(4, 1) OF(4, 2) OF(2, 1) OF(8, 2) OF(8, 4)
-#undef OF
-    return write_shared(w, number, places, count, width, size, data, step);
+EXPORT int64_t mmacalc_write_shared(const Watch *w, const int64_t *number, const int64_t *places, int64_t count,
+                                    int64_t size, const uint8_t *data, int64_t step) {
+    SIZES(write_shared(w, number, places, count, bytes, granule, data, step));
 }
+#undef OF
 
 /* Whether the async proxy may read granules on behalf of a thread: all are written, by writes that precede it and,
  * where they are of the generic proxy, have a fence of the writing thread behind them. 0 also where a fence of another
