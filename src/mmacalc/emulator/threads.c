@@ -15,7 +15,7 @@ typedef struct {
     int64_t *wrote;                    /* by team */
     const int64_t *meetings;
     const int32_t *flight;             /* by granule: an operation in flight that writes it, and how many read it */
-    const int16_t *readers;
+    int16_t *readers;
     uint8_t *memory, *written;         /* by byte */
     const int64_t *team_of, *member_of; /* by thread */
     const int32_t *clock, *common;     /* Order: (team, agent), and (team, thread, agent), NULL if there are none */
@@ -211,42 +211,94 @@ EXPORT int64_t mmacalc_write_shared(const Watch *w, const int64_t *number, const
 }
 #undef OF
 
-/* Whether the async proxy may read granules on behalf of a thread: all are written, by writes that precede it and,
- * where they are of the generic proxy, have a fence of the writing thread behind them. 0 also where a fence of another
- * thread may do. */
-VISIBLE int64_t mmacalc_async_reads(const Watch *w, int64_t number, const int64_t *granules, int64_t count) {
-    const int64_t team = w->team_of[number], thread = w->member_of[number];
-    int32_t last = -1, last_clock = 0;
-    int last_generic = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t at = granules[i];
-        const int32_t writer = w->writer[at], clock = w->write_clock[at];
-        if (w->flight[at])
-            return 0;
-        for (int64_t byte = at * w->granule; byte < (at + 1) * w->granule; byte++)
-            if (!w->written[byte])
-                return 0;
-        if (writer < 0 || (writer == last && clock == last_clock && w->generic[at] == last_generic))
-            continue;
-        last = writer, last_clock = clock, last_generic = w->generic[at];
-        if (!ordered(w, team, thread, writer, clock))
-            return 0;
-        if (!last_generic || writer >= w->threads)
-            continue;
-        if (!w->fences)
-            return 0;
-        int32_t knows = w->common[team * w->agents + writer]; /* Order.knows */
-        if (w->known && w->known[(team * w->threads + thread) * w->agents + writer] > knows)
-            knows = w->known[(team * w->threads + thread) * w->agents + writer];
-        if (writer == thread)
-            knows = w->clock[team * w->agents + writer];
-        int fenced = 0;
-        for (int64_t k = 0; k < w->kept; k++) {
-            const int32_t fence = w->fences[(k * w->teams + team) * w->threads + writer];
-            fenced |= fence >= clock && fence <= knows;
+/* Whether the async proxy may read a granule on behalf of a thread; see mmacalc_async_reads. */
+INLINE int may_read_one(const Watch *w, int64_t team, int64_t thread, int64_t at) {
+    const int32_t writer = w->writer[at], clock = w->write_clock[at];
+    if (writer < 0)
+        return 1;
+    if (!ordered(w, team, thread, writer, clock))
+        return 0;
+    if (!w->generic[at] || writer >= w->threads)
+        return 1;
+    if (!w->fences)
+        return 0;
+    int32_t knows = w->common[team * w->agents + writer]; /* Order.knows */
+    if (w->known && w->known[(team * w->threads + thread) * w->agents + writer] > knows)
+        knows = w->known[(team * w->threads + thread) * w->agents + writer];
+    if (writer == thread)
+        knows = w->clock[team * w->agents + writer];
+    int fenced = 0;
+    for (int64_t k = 0; k < w->kept; k++) {
+        const int32_t fence = w->fences[(k * w->teams + team) * w->threads + writer];
+        fenced |= fence >= clock && fence <= knows;
+    }
+    return fenced;
+}
+
+/* The clock up to which writes by threads of a team have a fence behind them that all of them know of. */
+INLINE int32_t fenced_of(const Watch *w, int64_t team) {
+    const int32_t *const common = w->common + team * w->agents;
+    int32_t most = -1;
+    for (int64_t k = 0; w->fences && k < w->kept; k++) {
+        const int32_t *const fence = w->fences + (k * w->teams + team) * w->threads;
+        int32_t least = INT32_MAX, unknown = 0;
+        for (int64_t t = 0; t < w->threads; t++) {
+            least = fence[t] < least ? fence[t] : least;
+            unknown |= fence[t] > common[t];
         }
-        if (!fenced)
+        most = !unknown && least > most ? least : most;
+    }
+    return most;
+}
+
+INLINE int async_reads(const Watch *w, int64_t number, int64_t start, const int64_t *granules, int64_t count,
+                       const int64_t granule) {
+    const int64_t team = w->team_of[number], thread = w->member_of[number];
+    const int32_t low = low_of(w, team), fenced = fenced_of(w, team), threads = (int32_t)w->threads;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t at = granules[i] + start;
+        const int32_t writer = w->writer[at], clock = w->write_clock[at];
+        uint32_t all = 1;
+        for (int64_t byte = at * granule; byte < (at + 1) * granule; byte++)
+            all &= w->written[byte];
+        if (w->flight[at] || !all)
+            return 0;
+        if (writer < threads && clock <= low && (!w->generic[at] || clock <= fenced))
+            continue;
+        if (!may_read_one(w, team, thread, at))
             return 0;
     }
     return 1;
+}
+
+/* Whether the async proxy may read granules on behalf of threads, each counted from a start of its own: all are written,
+ * by writes that precede it and, where they are of the generic proxy, have a fence of the writing thread behind them. 0
+ * also where a fence of another thread may do. */
+EXPORT int64_t mmacalc_async_reads(const Watch *w, const int64_t *numbers, const int64_t *starts, int64_t threads,
+                                   const int64_t *granules, int64_t count) {
+    int fine = 1;
+    for (int64_t n = 0; fine && n < threads; n++)
+        switch (w->granule) {
+        case 2: fine = async_reads(w, numbers[n], starts[n], granules, count, 2); break;
+        case 4: fine = async_reads(w, numbers[n], starts[n], granules, count, 4); break;
+        default: fine = async_reads(w, numbers[n], starts[n], granules, count, w->granule);
+        }
+    return fine;
+}
+
+/* Operations begin (1) or end (-1) to read granules, each counted from some starts. */
+EXPORT void mmacalc_reading(const Watch *w, const int64_t *starts, int64_t operations, const int64_t *granules,
+                            int64_t count, int64_t change) {
+    int16_t *const readers = w->readers;
+    for (int64_t n = 0; n < operations; n++)
+        for (int64_t i = 0; i < count; i++)
+            readers[granules[i] + starts[n]] = (int16_t)(readers[granules[i] + starts[n]] + change);
+}
+
+/* Granules, each counted from some starts, have reads in Shadow.log. */
+EXPORT void mmacalc_log_reads(const Watch *w, const int64_t *starts, int64_t operations, const int64_t *granules,
+                              int64_t count) {
+    for (int64_t n = 0; n < operations; n++)
+        for (int64_t i = 0; i < count; i++)
+            w->shared[granules[i] + starts[n]] = 1;
 }

@@ -258,8 +258,12 @@ class Shadow:
     def note_completed(self, at: Array, team: int, threads: Array, clocks: Array, step: int) -> None:
         """Note reads of an asynchronous operation, whose end several threads know: one of them is enough."""
         self.shared[at] = True
-        self.log.append(_Reads(at, np.full(len(at), team), np.full(len(at), threads[0], np.int32),
-                               np.full(len(at), clocks[0], np.int32), step, (threads, clocks)))  # fmt: skip
+        self.log_completed(at, 0, team, threads, clocks, step)
+
+    def log_completed(self, at: Array, start: int, team: int, threads: Array, clocks: Array, step: int) -> None:
+        """As `note_completed`, of places from a start on that are marked already."""
+        one = np.array([team]), threads[:1].astype(np.int32), clocks[:1]
+        self.log.append(_Reads(at, *one, step, (threads, clocks), start))
 
     def prune(self) -> None:
         """Forget reads that every thread of their team knows of."""
@@ -321,8 +325,9 @@ class Shadow:
         mine = np.full(len(self.writer), -1, np.int64)
         mine[at] = np.arange(len(at))
         for entry in self.log:
-            index = mine[entry.at]
-            hit = (index >= 0) & (entry.thread >= 0) & self.shared[entry.at]
+            places = entry.at + entry.start if entry.start else entry.at
+            index = mine[places]
+            hit = (index >= 0) & (entry.thread >= 0) & self.shared[places]
             if not hit.any():
                 continue
             observer = thread[np.maximum(index, 0)]
@@ -351,15 +356,18 @@ class _Raw:
 
 
 class _Reads:
-    """Reads of one instruction: places, teams, threads and their clocks. known: of an asynchronous operation the
-    threads that know its end, with their clocks; who knows what one of them did then knows it, too."""
+    """Reads of one instruction: places, teams, threads and their clocks. known: of an asynchronous operation, which has
+    one team, thread and clock, the threads that know its end, with their clocks; who knows what one of them did then
+    knows it, too. start: what is added to the places."""
 
-    __slots__ = ("at", "clock", "known", "step", "team", "thread")
+    __slots__ = ("at", "clock", "known", "start", "step", "team", "thread")
 
     def __init__(
-        self, at: Array, team: Array, thread: Array, clock: Array, step: int, known: tuple[Array, Array] | None = None
-    ) -> None:
+        self, at: Array, team: Array, thread: Array, clock: Array, step: int,
+        known: tuple[Array, Array] | None = None, start: int = 0,
+    ) -> None:  # fmt: skip
         self.at, self.team, self.thread, self.clock, self.step, self.known = at, team, thread, clock, step, known
+        self.start = start
 
     def seen(self, order: Order, observers: Array) -> bool:
         """Whether all observers know the end."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["SharedCore", "all_written", "bytes_at", "loaded_matrix"]
+__all__ = ["Reading", "SharedCore", "all_written", "bytes_at", "loaded_matrix"]
 
 _SHADOW = ("writer", "write_clock", "write_step", "generic", "reader", "read_clock", "shared", "atomic", "wrote")
 _MACHINE = ("flight", "readers", "shared", "written", "team_of", "member_of")
@@ -51,6 +51,28 @@ class _Room(ctypes.Structure):
     _fields_ = [(name, ctypes.c_int64) for name in ("first", "last", "unit", "stride", "shift", "period")]
 
 
+class Reading:
+    """Granules that asynchronous operations of some threads read: of each the same ones (`alone`), from a start of its
+    own on. at: the place of each among the operations of its statement."""
+
+    __slots__ = ("alone", "at", "starts")
+    alone: Array
+    starts: Array
+    at: Array
+
+    def __init__(self, alone: Array, starts: Array, at: Array) -> None:
+        self.alone, self.starts, self.at = alone, np.ascontiguousarray(starts), at
+
+    def where(self, mask: Array) -> Reading:
+        """Those of some operations."""
+        mine = mask[self.at]
+        return Reading(self.alone, self.starts[mine], self.at[mine])
+
+    def holds(self, granule: int) -> bool:
+        """Whether a granule is among them."""
+        return bool(np.isin(granule - self.starts, self.alone).any())
+
+
 def _function(name: str, *arguments: Any) -> Callable[..., int] | None:
     return core.function(name, (ctypes.c_void_p, *arguments), ctypes.c_int64)
 
@@ -62,7 +84,9 @@ class SharedCore:
         pointer, number = ctypes.c_void_p, ctypes.c_int64
         self._may_write = _function("may_write", pointer, pointer, number, number)
         self._write = _function("write_shared", pointer, pointer, number, number, pointer, number)
-        self._reads = _function("async_reads", number, pointer, number)
+        self._reads = _function("async_reads", pointer, pointer, number, pointer, number)
+        self._reading = _function("reading", pointer, number, pointer, number, number)
+        self._log_reads = _function("log_reads", pointer, number, pointer, number)
         self._places = _function("places", *[pointer] * 3, number, *[pointer] * 2)
         self._pattern = ctypes.c_uint64()
         self.machine = machine
@@ -117,8 +141,33 @@ class SharedCore:
         """Whether the async proxy may read granules on behalf of a thread. False if that is to be looked at."""
         if self._reads is None or not len(granules):
             return False
-        granules = np.ascontiguousarray(granules)
-        return bool(self._reads(self._state(), thread, address(granules), len(granules)))
+        return self.may_read_alike(np.array([thread]), np.zeros(1, np.int64), np.ascontiguousarray(granules))
+
+    def may_read_alike(self, threads: Array, starts: Array, alone: Array) -> bool:
+        """Whether the async proxy may read granules on behalf of threads, `alone` from a start of each on."""
+        if self._reads is None or not len(alone):
+            return False
+        threads = np.ascontiguousarray(threads)
+        return bool(self._reads(self._state(), address(threads), address(starts), len(starts), address(alone),
+                                len(alone)))  # fmt: skip
+
+    def begin_reading(self, reading: Reading, change: int) -> None:
+        """Asynchronous operations begin (1) or end (-1) to read granules."""
+        if self._reading is None:
+            for start in reading.starts.tolist():
+                np.add.at(self.machine.readers, reading.alone + start, change)
+        elif len(reading.starts):
+            self._reading(self._state(), address(reading.starts), len(reading.starts), address(reading.alone),
+                          len(reading.alone), change)  # fmt: skip
+
+    def log_reads(self, reading: Reading) -> None:
+        """Mark granules as those of reads in `Shadow.log`."""
+        if self._log_reads is None:
+            for start in reading.starts.tolist():
+                self.machine.shadow.shared[reading.alone + start] = True
+        elif len(reading.starts):
+            self._log_reads(self._state(), address(reading.starts), len(reading.starts), address(reading.alone),
+                            len(reading.alone))  # fmt: skip
 
     # --- places ---
 

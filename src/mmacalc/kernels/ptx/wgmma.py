@@ -11,10 +11,12 @@ from functools import partial
 import numpy as np
 
 from ...base.errors import Error
+from ...emulator.fragments import Placed, multiplied, tables
 from ...ptx.module import is_braced
 from .machine import WARPGROUP
-from .matrices import Executor, catalogued, put_register_file, register_file
+from .matrices import Executor, by_warp, catalogued, put_register_rows, register_rows
 from .matrix_descriptors import SWIZZLE_MODES, matrix_granules, matrix_offsets
+from .shared_core import Reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ class _Product:
         )
         self.group = np.full(len(groups), -1, np.int64)
         self.done = np.zeros(len(groups), bool)
-        self.reading: list[Array] = []
+        self.reading: list[Reading] = []
         self.named = False  # whether a finding says that its registers are touched in flight
 
 
@@ -111,13 +113,12 @@ class Products:
             return f"{name} was written by another instruction since the last wgmma.fence: one must come in between"
         return "it is the first wgmma of its warpgroup, and no wgmma.fence comes before it" if first else ""
 
-    def issue(self, step: Step, threads: Threads, issue: Any, hot: frozenset[int], reads: list[Array]) -> None:
+    def issue(self, step: Step, threads: Threads, issue: Any, hot: frozenset[int], reads: list[Reading]) -> None:
         groups = self.machine.warpgroup_of[threads.number[::WARPGROUP]]
         product = _Product(self.next, step, threads, groups, issue, hot)
         self.next += 1
         product.reading = reads
-        for granules in reads:
-            self.machine.begin_reading(granules, product.number)
+        self.machine.begin_alike(reads, product.number)
         self.pending.append(product)
         self.hot.update(dict.fromkeys(hot, product))
 
@@ -141,9 +142,9 @@ class Products:
             some = type(threads)(machine, every[mine].reshape(-1))
             product.issue(machine, some, mine)
             product.done |= mine
-            for at in np.flatnonzero(mine).tolist():
-                machine.end_reading(product.reading[at], product.number)
-                machine.note_reads(product.reading[at], every[at], product.step)
+            machine.end_alike(product.reading, product.number, mine)
+            machine.note_reads_alike([one.where(mine) for one in product.reading], every, product.step)
+            product.reading = [one.where(~mine) for one in product.reading]
         self.pending = [product for product in self.pending if not product.done.all()]
         self.hot = {index: product for product in self.pending for index in product.hot}
         machine.events += 1
@@ -196,6 +197,7 @@ class _Multiply:
         if self.a is None:
             self.descriptors = {"A": compiler.source(a, "b64"), **self.descriptors}
         compiler.sizes.add(max(1, inst.format("B").bits // 8))
+        self._placed: dict[tuple[int, ...], Placed] = {}
         self.shapes = {
             "A": (inst.m, inst.k // (2 if inst.sparse else 1), inst.format("A").bits, self.a is None and turned[0]),
             "B": (inst.n, inst.k, inst.format("B").bits, turned[-1]),
@@ -210,11 +212,11 @@ class _Multiply:
         ):
             raise Error(f"line {step.line}: {step.text}: not all threads of the warpgroup execute it; "
                         f"{machine.launch.thread_text(machine, int(threads.number[0]))}")  # fmt: skip
-        places: dict[str, Array] = {}
-        reads = [np.zeros(0, np.int64) for _ in threads.number[::WARPGROUP]]
+        places: dict[str, _Located] = {}
+        reads: list[Reading] = []
         for name in self.descriptors:
             places[name], granules = self._matrix(machine, threads, name)
-            reads = [np.concatenate(both) for both in zip(reads, granules)]
+            reads += granules
         if unfenced := machine.products.unfenced_at(threads, self.hot):
             machine.launch.find("fence", step, unfenced, threads.number)
         keep = _by_group(self.accumulates, machine, threads)[:, 0].copy()
@@ -222,8 +224,8 @@ class _Multiply:
         carry_out = partial(self._carry_out, places, keep, metadata)
         machine.products.issue(step, threads, carry_out, self.hot, reads)
 
-    def _matrix(self, machine: Machine, threads: Threads, name: str) -> tuple[Array, list[Array]]:
-        """Where a matrix in shared memory lies: places (group, row, depth) and the granules of each warpgroup."""
+    def _matrix(self, machine: Machine, threads: Threads, name: str) -> tuple[_Located, list[Reading]]:
+        """Where a matrix in shared memory lies, and the granules of the warpgroups."""
         step, shape = self.step, self.shapes[name]
         given = _by_group(self.descriptors[name], machine, threads)
         if (given != given[:, :1]).any():
@@ -237,18 +239,33 @@ class _Multiply:
                 step, threads, np.array([int(offsets.max())]), np.array([True]),
                 f"shared memory, which has {machine.shared_size} bytes: so far the descriptor of {name} reaches",
             )  # fmt: skip
-        base = threads.cta[::WARPGROUP] * machine.shared_size
-        granules = [matrix_granules(*layout, machine.granule) + start // machine.granule
-                    for layout, start in zip(layouts, base.tolist())]  # fmt: skip
+        starts = threads.cta[::WARPGROUP] * (machine.shared_size // machine.granule)
         leaders = threads.number[::WARPGROUP]
-        for at, (code, mode) in enumerate(zip(codes, modes)):
-            machine.descriptors.check(step, leaders[at : at + 1], name, code, mode, shape[:3], granules[at])
-        machine.check_async_reads(step, leaders, granules)
-        return offsets + base[:, None, None], granules
+        found = []
+        for layout in dict.fromkeys(layouts):
+            at = np.flatnonzero([one == layout for one in layouts]) if len(offsets) > 1 else np.arange(len(layouts))
+            found.append(Reading(matrix_granules(*layout, machine.granule), starts[at], at))
+        self._check_descriptors(machine, name, leaders, codes, modes, found)
+        machine.check_reads_alike(step, leaders, found)
+        return _Located(offsets, codes[0]), found
+
+    def _check_descriptors(
+        self, machine: Machine, name: str, leaders: Array, codes: list[int], modes: list[str], found: list[Reading]
+    ) -> None:
+        """What is wrong with the descriptors of warpgroups, in their order; of groups that have the same one the first
+        says it, unless tensor copies wrote the bytes, each of which counts."""
+        rows, depth, bits, _ = self.shapes[name]
+        whose = {at: (one, start) for one in found for at, start in zip(one.at.tolist(), one.starts.tolist())}
+        for at in range(len(codes)) if machine.descriptors.swizzles is not None else sorted(
+            int(one.at[0]) for one in found
+        ):  # fmt: skip
+            one, start = whose[at]
+            machine.descriptors.check(self.step, leaders[at : at + 1], name, codes[at], modes[at], (rows, depth, bits),
+                                      one.alone + start)  # fmt: skip
 
     def _carry_out(
         self,
-        places: dict[str, Array],
+        places: dict[str, _Located],
         keep: Array,
         metadata: Array | None,
         machine: Machine,
@@ -256,21 +273,63 @@ class _Multiply:
         mine: Array,
     ) -> None:
         """Compute D of some warpgroups of those that issued it (mine)."""
+        base, kept = some.cta[::WARPGROUP] * machine.shared_size, keep[mine]
+        places = {name: where.of(mine) for name, where in places.items()}
         for observer in machine.launch.observers:
-            observer.multiplying(self.step, some, {name: where[mine] for name, where in places.items()})
-        files = {"C": register_file(machine, some, self.c, False, WARPGROUP)}
-        files["C"] = np.where(keep[mine][:, None, None], files["C"], np.uint32(0))
-        codes = {
-            name: _codes(machine, where[mine], self.shapes[name], self.signs[name]) for name, where in places.items()
-        }
-        codes["B"] = np.swapaxes(codes["B"], -1, -2)
+            whole = {name: where.offsets + base[:, None, None] for name, where in places.items()}
+            observer.multiplying(self.step, some, whole)
+        rows = {"C": register_rows(machine, some, self.c, False)}
         if self.a is not None:
-            files["A"] = register_file(machine, some, self.a, False, WARPGROUP)
+            rows["A"] = register_rows(machine, some, self.a, False)
             if self.signs["A"] < 0:
-                files["A"] = files["A"] ^ np.uint32(_sign_mask(self.shapes["A"][2]))
-        if metadata is not None:
-            files["K"] = metadata[mine]
-        put_register_file(machine, some, self.d, self.executor(files, codes), False)
+                rows["A"] ^= np.uint32(_sign_mask(self.shapes["A"][2]))
+        d = np.empty((len(self.d), len(some)), np.uint32)
+        left = self._by_core(machine, places, base, rows, d, ~kept)
+        if left.any():
+            files = {name: by_warp(one, WARPGROUP)[left] for name, one in rows.items()}
+            files["C"] = np.where(kept[left][:, None, None], files["C"], np.uint32(0))
+            codes = {name: _codes(machine, where.of(left).offsets + base[left][:, None, None], self.shapes[name],
+                                  self.signs[name]) for name, where in places.items()}  # fmt: skip
+            codes["B"] = np.swapaxes(codes["B"], -1, -2)
+            if metadata is not None:
+                files["K"] = metadata[mine][left]
+            d.reshape(len(d), -1, WARPGROUP)[:, left] = np.swapaxes(self.executor(files, codes), 0, 1)
+        put_register_rows(machine, some, self.d, d, False)
+
+    def _by_core(  # noqa: PLR0913
+        self, machine: Machine, places: dict[str, _Located], base: Array, rows: dict[str, Array], d: Array,
+        zero: Array,
+    ) -> Array:
+        """Compute D of warpgroups whose matrices lie alike in shared memory, from bytes `base` on; which are left."""
+        everyone = np.ones(len(base), bool)
+        found = tables(self.executor.execution, "ACD" if "A" in rows else "CD")
+        if found is None or any(len(where.offsets) > 1 or self.signs[name] < 0
+                                for name, where in places.items()):  # fmt: skip
+            return everyone
+        key = len(d[0]), *[where.code for where in places.values()]
+        placed = self._placed.get(key)
+        if placed is None:
+            units = {name: where.offsets[0] // (self.shapes[name][2] // 8) for name, where in places.items()}
+            units["B"] = units["B"].T
+            if len(self._placed) > MOST_PLACED:
+                self._placed.clear()
+            placed = self._placed[key] = Placed(found, len(d[0]), units)
+        starts = dict.fromkeys("ABCD", np.arange(len(base)) * 4 * WARPGROUP) | dict.fromkeys(places, base)
+        return multiplied(placed, {**dict.fromkeys(places, machine.shared), **rows, "D": d}, starts, zero)
+
+
+class _Located:
+    """Where the elements of matrices in shared memory lie: byte offsets (group, row, depth), of one group where all have
+    the same descriptor. code: the descriptor of the first group."""
+
+    __slots__ = ("code", "offsets")
+
+    def __init__(self, offsets: Array, code: int) -> None:
+        self.offsets, self.code = offsets, code
+
+    def of(self, mask: Array) -> _Located:
+        """Those of some groups."""
+        return self if len(self.offsets) == 1 else _Located(self.offsets[mask], self.code)
 
 
 def _by_group(getter: Any, machine: Machine, threads: Threads) -> Array:
@@ -297,5 +356,8 @@ def _codes(machine: Machine, places: Array, shape: tuple[int, int, int, bool], s
         codes = codes ^ codes.dtype.type(1 << bits - 1)
     return codes
 
+
+MOST_PLACED = 64
+"""Layouts of matrices in shared memory whose tables for the core are kept."""
 
 BUILDERS = {"wgmma": _wgmma}
