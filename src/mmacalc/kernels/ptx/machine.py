@@ -611,8 +611,12 @@ class Machine:
     def check_reads_alike(self, step: Step, threads: Array, readings: list[Reading]) -> None:
         """As `check_async_reads`, of threads whose operations were issued together."""
         for one in readings:
-            if not self.core.may_read_alike(threads[one.at], one.starts, one.alone):
-                self.check_async_reads(step, threads[one.at], [one.alone + start for start in one.starts.tolist()])
+            if self.core.may_read_alike(threads[one.at], one.starts, one.alone):
+                continue
+            at, first = np.unique(one.at, return_index=True)
+            parts = np.split(one.starts, first[1:])  # of a pair of CTAs a thread has two starts
+            granules = [(starts[:, None] + one.alone).reshape(-1) for starts in parts]
+            self.check_async_reads(step, threads[at], granules)
 
     def check_async_reads(self, step: Step, threads: Array, granules: list[Array]) -> None:
         """The async proxy reads granules on behalf of each of some threads."""

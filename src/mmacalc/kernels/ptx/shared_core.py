@@ -53,7 +53,7 @@ class _Room(ctypes.Structure):
 
 class Reading:
     """Granules that asynchronous operations of some threads read: of each the same ones (`alone`), from a start of its
-    own on. at: the place of each among the operations of its statement."""
+    own on. at: the place of each among the operations of its statement, ascending."""
 
     __slots__ = ("alone", "at", "starts")
     alone: Array

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .compiler import Compiler
     from .machine import Machine, Threads
     from .program import Step
+    from .shared_core import Reading
 
     Array = NDArray[Any]
 
@@ -37,21 +38,20 @@ class Operation:
 
     def __init__(  # noqa: PLR0913
         self, machine: Machine, step: Step, threads: Array, ctas: Array, carry_out: Callable[[Array], None],
-        cells: tuple[Array, Array], reads: list[Array], sources: tuple[Array, ...] = (),
+        cells: tuple[Array, Array], reads: list[Reading], sources: tuple[Array, ...] = (),
     ) -> None:  # fmt: skip
         """ctas: (thread, CTA) that it touches; carry_out: does it for some of the threads, by their indices; cells:
-        quarters of the lanes and columns that it writes; reads: (thread, granule) of shared memory; sources: columns of
-        Tensor Memory that it reads."""
+        quarters of the lanes and columns that it writes; reads: of shared memory; sources: columns of Tensor Memory
+        that it reads."""
         self.machine: Machine = machine
         self.step: Step = step
         self.threads: Array = threads
         self.ctas: Array = ctas
         self.carry_out: Callable[[Array], None] = carry_out
         self.cells: tuple[Array, Array] = cells
-        self.reads: list[Array] = reads
+        self.reads: list[Reading] = reads
         self.sources: tuple[Array, ...] = sources
         self.at: dict[int, int] = {thread: at for at, thread in enumerate(threads.tolist())}
-        self.left: Array = np.ones(len(threads), bool)
         self.number: int = machine.asynchronous.next
         machine.asynchronous.next += 1
         memory = machine.tensor_memory
@@ -67,7 +67,8 @@ class Operation:
         if step.statement.modifiers[0] in PIPED:
             for thread in self.at:
                 memory.piped.setdefault(thread, {})[self.number] = self
-        self._begin_reading()
+        machine.begin_alike(reads, self.number)
+        machine.reading[self.number] = step
         for thread in self.at:
             memory.queues.setdefault(thread, []).append(self)
 
@@ -75,12 +76,6 @@ class Operation:
         """Of what it writes in CTAs."""
         quarters, columns = self.cells
         return ctas.reshape(-1)[:, None, None], quarters[:, None], columns
-
-    def _begin_reading(self) -> None:
-        self.held: list[Array] = [granules[self.left].reshape(-1) for granules in self.reads]
-        for granules in self.held:
-            self.machine.begin_reading(granules, self.number)
-            self.machine.reading[self.number] = self.step
 
     def complete(self, commits: list[tuple[int, int | None, int]]) -> None:
         """It is complete for threads, which learn of that by an agent at a clock; without one by themselves."""
@@ -101,11 +96,10 @@ class Operation:
         if self.sources:
             over = {id(reader) for number in at.tolist() for reader in self.readers[number]}
             memory.readers = [one for one in memory.readers if id(one) not in over]
-        for granules in self.held:
-            machine.end_reading(granules, self.number)
-        self.left[at] = False
-        if self.left.any():
-            self._begin_reading()
+        done = np.zeros(len(self.threads), bool)
+        done[at] = True
+        machine.end_alike(self.reads, self.number, done)
+        self.reads = [one.where(~done) for one in self.reads]
 
 
 class _Commit:

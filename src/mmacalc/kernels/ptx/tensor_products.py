@@ -10,11 +10,13 @@ from ...base.errors import Error
 from ...catalog import entry
 from ...emulator.computing import compute
 from ...emulator.execution import execution_of
+from ...emulator.fragments import Placed, multiplied, tables
 from ...emulator.registers import gather, scatter
 from ...families.descriptors import INPUT_CODES, MX, OUTPUT_CODES, SCALE_CODES, coded_depths, decode_instruction
 from ...families.tensor_memory import COLUMNS, LANES, copy_layout
 from ...ptx.module import Address, is_braced
 from .matrix_descriptors import LEADING_IS_ABSOLUTE, SWIZZLE_MODES, matrix_granules, matrix_offsets
+from .shared_core import Reading
 from .tensor_commits import Operation
 
 TYPE_CHECKING = False
@@ -36,6 +38,8 @@ __all__ = ["copy", "moved_up", "multiply", "shift"]
 
 # The swizzle of a shared-memory descriptor of tcgen05, bits 61 to 63 (PTX ISA 9.7.16.4.1).
 TCGEN05_SWIZZLES = {0: "none", 6: "32B", 4: "64B", 2: "128B"}
+MOST_PLACED = 64
+"""Layouts of matrices in shared memory whose tables for the core are kept."""
 PADDED = {"b4x16_p64": 4, "b6x16_p32": 6}
 """The bits of elements that tcgen05.cp gives a byte each."""
 
@@ -84,7 +88,8 @@ def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
 
                 carry_out = partial(_copied, machine, (cta, first + lane, base + column), places, (row, word), narrow)
                 one, where = np.array([thread]), np.array([[cta]])
-                Operation(machine, step, one, where, carry_out, (quarters, used), [granules[None]])
+                Operation(machine, step, one, where, carry_out, (quarters, used),
+                          [Reading(granules, np.zeros(1, np.int64), np.zeros(1, np.int64))])  # fmt: skip
 
     step.run = run
 
@@ -244,6 +249,7 @@ class _Form:
                       for name, place in self.places.items() if name != "D"}  # fmt: skip
         self.quarters = np.unique(self.lanes % LANES // 32)
         self.rows = _rows(self.places["D"])
+        self.placed: dict[tuple[int, int, int], Placed | None] = {}  # by the descriptors and D's first column
 
 
 def _rows(place: Places) -> Array | None:
@@ -324,8 +330,8 @@ class _Product:
         Operation(self.machine, step, self.threads, self.ctas, self.carry_out, (form.quarters, self.columns), reads,
                   tuple(read_only.values()))  # fmt: skip
 
-    def _shared(self, name: str) -> Array:
-        """Locate and check a matrix in shared memory; gives its granules, (thread, granule)."""
+    def _shared(self, name: str) -> Reading:
+        """Locate and check a matrix in shared memory; gives what is read."""
         machine, step, form, code = self.machine, self.step, self.form, self.values[name]
         rows, depth = form.inst.n, form.inst.k
         if name == "A":
@@ -339,15 +345,68 @@ class _Product:
         _inside(machine, step, int(self.threads[0]), offsets, max(1, bits // 8))
         self.matrices[name] = offsets
         starts = self.ctas * (machine.shared_size // machine.granule)
-        granules = (starts[..., None] + alone).reshape(len(starts), -1)
-        machine.check_async_reads(step, self.threads, list(granules))
+        many = starts.shape[1]
+        reading = Reading(alone, starts.reshape(-1), np.repeat(np.arange(len(starts)), many))
+        machine.check_reads_alike(step, self.threads, [reading])
         for at, thread in enumerate(self.threads.tolist()):
             if not at or machine.descriptors.swizzles is not None:
-                machine.descriptors.check(step, np.array([thread]), name, code, mode, shape, granules[at])
-        return granules
+                granules = (starts[at][:, None] + alone).reshape(-1)
+                machine.descriptors.check(step, np.array([thread]), name, code, mode, shape, granules)
+        return reading
 
     def carry_out(self, at: Array) -> None:
         """Compute D of some of the threads, by their indices."""
+        left = self._by_core(at)
+        if left is None:
+            self._on_numpy(at, True)
+        elif left.any():
+            self._on_numpy(at[left], False)
+
+    def _by_core(self, at: Array) -> Array | None:
+        """As `carry_out`, where both matrices lie in shared memory and the rows of D in lanes: which are left, None
+        where that is not so."""
+        form, memory, machine = self.form, self.machine.tensor_memory, self.machine
+        ctas, lanes = self.ctas[at], form.rows
+        negated = any(form.fields.get(f"negate_{name}", 0) for name in "ab")
+        if lanes is None or ctas.shape[1] > 1 or self.matrices.keys() != {*"AB"} or self.scale or self.mask or negated:
+            return None
+        codes = self.values["A"], self.values["B"], self.starts["D"]
+        if codes not in form.placed:
+            if len(form.placed) > MOST_PLACED:
+                form.placed.clear()
+            form.placed[codes] = self._placed(lanes)
+        placed = form.placed[codes]
+        if placed is None:
+            return None
+        self._accumulates(at)
+        base, cells = ctas[:, 0], ctas[:, 0] * (LANES * COLUMNS * 4)
+        starts = dict.fromkeys("AB", base * machine.shared_size) | dict.fromkeys("CD", cells)
+        arrays = dict.fromkeys("AB", machine.shared) | dict.fromkeys("CD", memory.cells)
+        left = multiplied(placed, arrays, starts, np.full(len(ctas), not self.values["accumulates"]))
+        memory.written[base[~left][:, None], lanes, self._slice("D")] = True
+        return left
+
+    def _placed(self, lanes: Array) -> Placed | None:
+        """The tables of the product for the core, None where it cannot carry it out."""
+        form = self.form
+        bits = {name: _shared_bits(form.kind, form.inst, name) for name in "AB"}
+        found = tables(form.execution, "")
+        if found is None or any(form.inst.format(name).bits != size for name, size in bits.items()):
+            return None
+        columns = self.starts["D"] + np.arange(form.inst.n)
+        memory = {name: self.matrices[name] // (bits[name] // 8) for name in "AB"}
+        memory["B"] = memory["B"].T
+        return Placed(found, 0, memory | dict.fromkeys("CD", lanes[:, None] * COLUMNS + columns))
+
+    def _accumulates(self, at: Array) -> None:
+        """Say of which threads the accumulator was never written, if D adds to it."""
+        if self.values["accumulates"]:
+            written = self.machine.tensor_memory.written[:, :, self._slice("D")]
+            some = np.array([all(written[cta].any() for cta in ctas) for ctas in self.ctas[at].tolist()], bool)
+            self._undefined("accumulates on Tensor Memory that nothing has written", at[~some])
+
+    def _on_numpy(self, at: Array, check: bool) -> None:
+        """As `carry_out`, of any operands. check: whether what D adds to is still to be looked at."""
         ctas, inst = self.ctas[at], self.form.inst
         for observer in self.machine.launch.observers:
             starts = ctas * self.machine.shared_size
@@ -364,8 +423,8 @@ class _Product:
         codes["C"] = np.zeros_like(old)
         if self.values["accumulates"]:
             codes["C"] = _scaled(self.step, old, inst.format("D").name, self.scale)
-            some: Any = self.machine.tensor_memory.written[:, :, self._slice("D")][ctas].any(axis=(2, 3))
-            self._undefined("accumulates on Tensor Memory that nothing has written", at[(~some).any(axis=1)])
+            if check:
+                self._accumulates(at)
         found = compute(self.form.execution, codes, rearrange=False)
         if rows is None:
             scatter(file, found, self.form.places["D"])
