@@ -101,3 +101,17 @@ EXPORT int64_t mmacalc_load_matrix(const uint8_t *memory, int64_t bytes, const i
     }
     return 1;
 }
+
+/* Whether any of the bytes at places lies in a part of 8 bytes that is occupied. 1 also where a place is outside. */
+EXPORT int64_t mmacalc_occupied(const uint8_t *occupied, int64_t parts, const int64_t *places, int64_t count,
+                                int64_t size) {
+    uint8_t found = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t first = places[i] >> 3, last = (places[i] + size - 1) >> 3;
+        if (first < 0 || last >= parts)
+            return 1;
+        for (int64_t part = first; part <= last; part++)
+            found |= occupied[part];
+    }
+    return found;
+}

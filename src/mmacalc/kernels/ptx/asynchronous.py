@@ -10,6 +10,7 @@ import numpy as np
 
 from ...base.errors import Error, plural
 from .relaxed import Relaxed
+from .shared_core import none_occupied
 from .tensor_commits import carry_out
 
 TYPE_CHECKING = False
@@ -29,6 +30,12 @@ __all__ = ["Asynchronous", "Barrier", "Store"]
 
 MOST = (1 << 20) - 1
 """Arrivals, and bytes, that an mbarrier counts (PTX ISA 9.7.13.15.2)."""
+
+
+def span(members: Array) -> Any:
+    """An index of ascending numbers: a slice where they follow each other, which takes NumPy less time."""
+    first, last = (int(members[0]), int(members[-1])) if len(members) else (0, -1)
+    return slice(first, last + 1) if last - first == len(members) - 1 else members
 
 
 class Barrier:
@@ -126,6 +133,7 @@ class Asynchronous:
     relaxed: Relaxed
     meetings: int
     next: int
+    waits: int
 
     def __init__(self, machine: Machine) -> None:
         self.machine, self.relaxed = machine, Relaxed(machine)
@@ -134,8 +142,11 @@ class Asynchronous:
         self.flights: dict[int, _Flight] = {}
         self.committed: dict[int, int] = {}
         self.agents: dict[int, int] = {}  # team -> how many mbarriers have had an agent
-        self.waited: dict[tuple[int, int], int] = {}  # (thread, place of an mbarrier) -> the last phase that it passed
-        self.asked: dict[int, tuple[int, int]] = {}  # thread -> place of the mbarrier and phase that it asked for last
+        # By place of an mbarrier and member of its team: the last phase that it passed, and the number of its first wait.
+        self.waited: dict[int, Array] = {}
+        self.waits = 0
+        # By thread: place of the mbarrier and phase that it asked for last.
+        self.asked: Array = np.full((machine.count, 2), -1, np.int64)
         self.unshown: set[Step] = set()
         self.reducing: dict[int, Array] = {}  # number of a reduction in flight -> the granules
         self.meetings = 0
@@ -235,6 +246,8 @@ class Asynchronous:
 
     def overwritten(self, step: Step, threads: Threads | Repeated, places: Array, size: int) -> None:
         """Threads write bytes of shared memory: not those of an mbarrier (9.7.13.15, mbarrier.inval)."""
+        if none_occupied(self.occupied, places, size):
+            return
         near = [self.occupied[places + at >> 3] for at in (*range(0, size, 8), size - 1)]
         if any(one.any() for one in near):
             lane, at = (int(found[0]) for found in np.nonzero(np.stack(near, 1)))
@@ -254,7 +267,8 @@ class Asynchronous:
             machine.launch.find("mbarrier", step, "the mbarrier is not initialised", number)
             return None
         one, member = int(machine.team_of[number[0]]), machine.member_of[number]
-        found.used[0, member], found.used[1, member] = order.clock[one, member], step.index
+        part = span(member)
+        found.used[0, part], found.used[1, part] = order.clock[one, part], step.index
         who, clock, made = found.init
         if found.shown < 0 and clock <= order.common[one, who]:  # all threads of the team know
             return found
@@ -342,20 +356,32 @@ class Asynchronous:
 
     def overtaken(self, threads: Threads) -> str:
         """Of threads that wait for a parity: whether the phase that comes next for them was over two phases ago."""
-        for (thread, place), last in self.waited.items():
+        found = []
+        for place, (lasts, first) in self.waited.items():
             barrier = self.barriers.get(place)
-            if barrier is not None and last + 1 < barrier.phase - 1 and (threads.number == thread).any():
-                return (
-                    f"; thread {thread % self.machine.block_size} last waited for phase {last} of the mbarrier at byte "
-                    f"{self.machine.byte_of(place)[5:]}; phases {last + 1} and {last + 2} are over, and by its parity "
-                    "only the current phase and the one before can be waited for"
-                )
-        return ""
+            team = self.machine.team_of[place // self.machine.shared_size * self.machine.block_size]
+            mine = threads.member[threads.team == team]
+            for member in mine[(lasts[mine] >= 0) & (lasts[mine] + 1 < barrier.phase - 1)].tolist() if barrier else ():
+                found.append((int(first[member]), member, int(lasts[member]), place))
+        if not found:
+            return ""
+        _, member, last, place = min(found)
+        return (
+            f"; thread {member % self.machine.block_size} last waited for phase {last} of the mbarrier at byte "
+            f"{self.machine.byte_of(place)[5:]}; phases {last + 1} and {last + 2} are over, and by its parity "
+            "only the current phase and the one before can be waited for"
+        )
 
     def passed(self, barrier: Barrier, number: Array, phase: int, acquire: bool) -> None:
         """Threads of one team have waited for a phase."""
-        self.waited.update(dict.fromkeys([(thread, barrier.place) for thread in number.tolist()], phase))
         machine = self.machine
+        waited = self.waited.get(barrier.place)
+        if waited is None:
+            waited = self.waited[barrier.place] = np.full((2, machine.order.threads), -1, np.int64)
+        part = span(machine.member_of[number])
+        waited[0, part] = phase
+        waited[1, part] = np.where(waited[1, part] < 0, self.waits, waited[1, part])
+        self.waits += 1
         clocks = barrier.done.get(phase)
         known = np.zeros(machine.order.agents, np.int32)
         if clocks is not None:

@@ -609,7 +609,7 @@ class Launch:
 
     def awaited(self, machine: Machine, step: Step, threads: Threads) -> str:
         """What threads that sleep wait for, in words."""
-        asked = [machine.asynchronous.asked.get(thread, (-1, -1)) for thread in threads.number.tolist()]
+        asked = [(int(place), int(phase)) for place, phase in machine.asynchronous.asked[threads.number]]
         waiting = [
             machine.asynchronous.barriers[place].text(machine, phase)
             for place, phase in dict.fromkeys(asked) if place in machine.asynchronous.barriers

@@ -28,6 +28,11 @@ __all__ = ["BUILDERS", "copies_arrive", "shared_address"]
 def by_place(places: Array, threads: Threads) -> Iterator[tuple[int, Array]]:
     """Each place with the threads (by their indices) of one team that name it."""
     keys = places * threads.machine.ctas + threads.team
+    if len(keys) and (keys[1:] >= keys[:-1]).all():  # as they are where all CTAs do the same
+        starts = [0, *(np.flatnonzero(keys[1:] != keys[:-1]) + 1).tolist(), len(keys)]
+        for start, end in zip(starts, starts[1:]):
+            yield int(places[start]), np.arange(start, end)
+        return
     first, inverse = np.unique(keys, return_index=True, return_inverse=True)[1:]
     for group, at in enumerate(first.tolist()):
         yield int(places[at]), np.flatnonzero(inverse == group)
@@ -159,8 +164,7 @@ def _wait(compiler: Compiler, statement: Statement, step: Step) -> None:
                 number = threads.number[these]
                 done[these] = over = barrier.phase & 1 != phase if by_parity else phase < barrier.phase
                 if not over:
-                    now = place, barrier.phase if by_parity else phase
-                    machine.asynchronous.asked.update(dict.fromkeys(number.tolist(), now))
+                    machine.asynchronous.asked[number] = place, barrier.phase if by_parity else phase
                 elif (ended := barrier.phase - 1 if by_parity else phase) >= 0:
                     machine.asynchronous.passed(barrier, number, ended, acquire)
         if done.all():

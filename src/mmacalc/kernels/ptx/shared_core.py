@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Reading", "SharedCore", "all_written", "bytes_at", "loaded_matrix"]
+__all__ = ["Reading", "SharedCore", "all_written", "bytes_at", "loaded_matrix", "none_occupied"]
 
 _SHADOW = ("writer", "write_clock", "write_step", "generic", "reader", "read_clock", "shared", "atomic", "wrote")
 _MACHINE = ("flight", "readers", "shared", "written", "team_of", "member_of")
@@ -228,6 +228,15 @@ def all_written(written: Array, places: Array, size: int) -> bool:
         return False
     places = np.ascontiguousarray(places)
     return bool(run(address(written), len(written), address(places), len(places), size))
+
+
+def none_occupied(occupied: Array, places: Array, size: int) -> bool:
+    """Whether no byte at places lies in a part of 8 bytes that is occupied, as far as the core can tell."""
+    run = core.function("occupied", _GATHERED[:4] + _GATHERED[5:], ctypes.c_int64)
+    if run is None or not len(places):
+        return False
+    places = np.ascontiguousarray(places)
+    return not run(address(occupied), len(occupied), address(places), len(places), size)
 
 
 def loaded_matrix(memory: Array, places: Array, warps: int, elements: Array, registers: int) -> Array | None:

@@ -9,6 +9,8 @@ without known effect.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from ...base.errors import Error
@@ -439,28 +441,48 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
     step.critical = frozenset(compiler.accessed[0])
     sinks = [compiler.sink(name, "b32") for name in names]
     reduce = _reduction(compiler, statement, reduced) if reduced is not None else None
+    packed = bool(lsb.any())
 
     def run(machine: Machine, threads: Threads) -> None:
         memory = machine.tensor_memory
         at = address(machine, threads)
-        files = []
-        for number, cta, lanes, columns, quarter in _warp_cells(machine, step, threads, at, lane, column):
-            used = np.unique(columns)
+        warps = _warp_cells(machine, step, threads, at, lane, column)
+        ctas = np.array([cta for _, cta, *_ in warps])[:, None]
+        index = (ctas, np.minimum(np.stack([lanes for _, _, lanes, *_ in warps]), LANES - 1),
+                 np.minimum(np.stack([columns for *_, columns, _ in warps]), COLUMNS - 1))  # fmt: skip
+        written = memory.written[index].all(axis=1).tolist()
+        for (number, cta, _, columns, quarter), fine in zip(warps, written):
+            used = _distinct(columns)
             memory.check(step, int(number[0]), cta, np.array([quarter]), used, True)
             memory.has_read(step, number, cta, quarter, used)
-            kept = np.minimum(columns, COLUMNS - 1), np.minimum(lanes, LANES - 1)
-            if not memory.written[cta, kept[1], kept[0]].all():
+            if not fine:
                 machine.launch.find("uninitialised", step, "reads Tensor Memory that nothing has written", number)
-            file = np.zeros((32, len(names)), np.uint32)
-            np.bitwise_or.at(file, tuple(places), _shifted(memory.cells[cta, kept[1], kept[0]], lsb))
-            files.append(file)
-        whole = np.concatenate(files)
-        for register, sink in enumerate(sinks):
-            sink(machine, threads, whole[:, register].copy())
+        file = np.zeros((len(names), len(warps), 32), np.uint32)
+        lane_of, register = places
+        cells = memory.cells[index]
+        if packed:  # two cells in a register
+            np.bitwise_or.at(file, (register, slice(None), lane_of), _shifted(cells, lsb).T)
+        else:
+            file[register, :, lane_of] = cells.T
+        for register_of, sink in zip(file.reshape(len(names), -1), sinks):
+            sink(machine, threads, register_of)
         if reduce is not None:
-            reduce(machine, threads, whole)
+            reduce(machine, threads, file.reshape(len(names), -1).T)
 
     step.run = run
+
+
+def _distinct(columns: Array) -> Array:
+    """The columns that an access touches, ascending; most warps touch the same."""
+    found: Array = _distinct_of(columns.tobytes())
+    return found
+
+
+@lru_cache(maxsize=64)
+def _distinct_of(columns: bytes) -> Array:
+    found: Array = np.unique(np.frombuffer(columns, np.int64))
+    found.setflags(write=False)
+    return found
 
 
 def _reduction(compiler: Compiler, statement: Statement, operand: Any) -> Any:
@@ -500,17 +522,16 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
         at = address(machine, threads)
         values = np.stack([np.broadcast_to(one(machine, threads), (len(threads),)) for one in getters], 1).reshape(
             -1, 32, len(names)
-        )
+        )[(slice(None), *places)]
+        if lsb.any() or len(np.unique(lsb)) > 1:
+            values = values >> lsb.astype(np.uint32) & np.uint32(0xFFFF)
         for at_warp, (number, cta, lanes, columns, quarter) in enumerate(
             _warp_cells(machine, step, threads, at, lane, column)
         ):
-            used, quarters = np.unique(columns), np.array([quarter])
+            used, quarters = _distinct(columns), np.array([quarter])
             memory.check(step, int(number[0]), cta, quarters, used, False)
             used = used[used < COLUMNS]
             memory.check_reads(step, int(number[0]), cta, quarters, used, "writes")
-            found = values[at_warp][tuple(places)]
-            if lsb.any() or len(np.unique(lsb)) > 1:
-                found = found >> lsb.astype(np.uint32) & np.uint32(0xFFFF)
             index = (cta, quarters[:, None], used)
             memory.busy[index] += 1
             memory.step[index] = step.index
@@ -521,7 +542,7 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
                     cta,
                     np.minimum(lanes, LANES - 1),
                     np.minimum(columns, COLUMNS - 1),
-                    found,
+                    values[at_warp],
                     index,
                     quarters,
                     used,
