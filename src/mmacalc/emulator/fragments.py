@@ -35,7 +35,7 @@ class _Matrix(ctypes.Structure):
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ("at", "words", "copy", "values", "exponents")),
-        ("count", ctypes.c_int64), ("copies", ctypes.c_int64), ("bits", ctypes.c_int32), ("cut", ctypes.c_uint32),
+        ("count", ctypes.c_int64), ("copies", ctypes.c_int64), ("padded", ctypes.c_int64), ("bits", ctypes.c_int32), ("cut", ctypes.c_uint32),
         ("mantissa", ctypes.c_int32), ("bias", ctypes.c_int32),
     ]  # fmt: skip
 
@@ -172,7 +172,7 @@ class Placed:
     def _entered(self, matrix: Any, form: Format, places: Sequence[Array]) -> None:
         matrix.bits, matrix.cut = form.bits, 0xFFFFE000 if form.bits == 32 and form.mantissa == 10 else 0xFFFFFFFF
         first, *copies = places
-        matrix.count, matrix.at = first.size, self._new(first.astype(np.int32))
+        matrix.count, matrix.at, matrix.padded = first.size, self._new(first.astype(np.int32)), bool((first < 0).any())
         if copies:  # an element is at the same place of a register in each copy
             words = [np.stack((first, one))[:, first >= 0] // (32 // form.bits) for one in copies]
             pairs = np.unique(np.concatenate(words, axis=1), axis=1).astype(np.int32)
@@ -189,7 +189,8 @@ def computable(form: Format, flushed: str) -> bool:
     size = codes & np.uint32((1 << form.bits - 1) - 1)
     field, most = size >> np.uint32(form.mantissa), (1 << form.bits - 1 - form.mantissa) - 1
     own = np.where(field == most, fast.NONFINITE, np.maximum(field, 1).astype(int) - form.bias)
-    found = (size << np.uint32(23 - form.mantissa)).view(np.float32) * np.float32(2.0 ** (127 - form.bias))
+    with np.errstate(invalid="ignore", over="ignore"):
+        found = (size << np.uint32(23 - form.mantissa)).view(np.float32) * np.float32(2.0 ** (127 - form.bias))
     found = np.where(codes >> np.uint32(form.bits - 1), -found, found)
     finite = field != most
     return bool((np.where(size, own, fast.EMPTY) == exponents).all()) and np.array_equal(

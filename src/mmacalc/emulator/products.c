@@ -13,6 +13,7 @@ typedef struct {
     const float *values;       /* by code; NULL of float32 */
     const int16_t *exponents;  /* by code; NULL if the kernel reads none */
     int64_t count, copies;     /* of elements, and of such pairs of registers */
+    int64_t padded;            /* whether there is padding */
     int32_t bits, cut;         /* of an element; of tf32 the bits that count */
     int32_t mantissa, bias;    /* of a format of which `computed` gives what the tables do; mantissa is 0 of others */
 } Matrix;
@@ -54,8 +55,13 @@ INLINE void computed(const Matrix *m, float *restrict values, int16_t *restrict 
 INLINE void taken(const Matrix *m, const void *file, float *restrict values, int16_t *restrict exponents,
                   const int32_t bits) {
     if (exponents && m->mantissa && bits < 32) {
-        for (int64_t i = 0; i < m->count; i++)
-            exponents[i] = (int16_t)(m->at[i] < 0 ? 0 : code_at(file, m->at[i], bits));
+        const int32_t *restrict const at = m->at;
+        if (m->padded)
+            for (int64_t i = 0; i < m->count; i++)
+                exponents[i] = (int16_t)(at[i] < 0 ? 0 : code_at(file, at[i], bits));
+        else
+            for (int64_t i = 0; i < m->count; i++)
+                exponents[i] = (int16_t)code_at(file, at[i], bits);
         computed(m, values, exponents, bits);
         return;
     }
@@ -100,6 +106,23 @@ INLINE void read_matrix(const Matrix *m, const void *file, float *values, int16_
         taken(m, file, values, exponents, 8);
 }
 
+INLINE void read_sums(const Table *t, const uint32_t *restrict c, uint32_t constant, uint32_t *restrict sums) {
+    const int32_t *restrict const at = t->c.at;
+    const int64_t count = t->d.count;
+    if (c && !t->d.padded)
+        for (int64_t i = 0; i < count; i++)
+            sums[i] = c[at[i]];
+    else
+        for (int64_t i = 0; i < count; i++)
+            sums[i] = t->d.at[i] < 0 ? 0 : c ? c[at[i]] : constant;
+}
+
+INLINE void write_sums(const Table *t, uint32_t *restrict d, const uint32_t *restrict sums) {
+    const int32_t *restrict const at = t->d.at;
+    for (int64_t i = 0; i < t->d.count; i++)
+        d[at[i]] = sums[i];
+}
+
 /* One product, C of which is a constant where it is NULL; whether it is done. */
 INLINE int multiplied(const Table *t, const Task *task, const void *a, const void *b, const uint32_t *c,
                       uint32_t constant, uint32_t *d) {
@@ -108,22 +131,23 @@ INLINE int multiplied(const Table *t, const Task *task, const void *a, const voi
         return 0;
     read_matrix(&t->a, a, (float *)task->a, (int16_t *)task->exponent_a);
     read_matrix(&t->b, b, (float *)task->b, (int16_t *)task->exponent_b);
-    for (int64_t i = 0; i < t->d.count; i++) {
-        const uint32_t code = t->d.at[i] < 0 ? 0 : c ? c[t->c.at[i]] : constant;
-        memcpy(sums + i, &code, 4);
-        if (task->flush && fabsf(sums[i]) < 1.17549435e-38f)
+    read_sums(t, c, constant, (uint32_t *)sums);
+    for (int64_t i = 0; task->flush && i < t->d.count; i++)
+        if (fabsf(sums[i]) < 1.17549435e-38f)
             sums[i] = 0;
-        task->flags[i] = 0;
-    }
+    memset(task->flags, 0, (size_t)t->d.count);
     t->kernel(task, 0, t->blocks * task->rows);
     uint8_t bad = 0;
     for (int64_t i = 0; i < t->d.count; i++)
         bad |= t->d.at[i] < 0 ? 0 : task->flags[i];
     if (bad)
         return 0;
-    for (int64_t i = 0; i < t->d.count; i++)
-        if (t->d.at[i] >= 0)
-            memcpy(d + t->d.at[i], sums + i, 4);
+    if (t->d.padded) {
+        for (int64_t i = 0; i < t->d.count; i++)
+            if (t->d.at[i] >= 0)
+                memcpy(d + t->d.at[i], sums + i, 4);
+    } else
+        write_sums(t, d, (const uint32_t *)sums);
     return 1;
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.errors import Error, plural
+from .order import span
 from .relaxed import Relaxed
 from .shared_core import none_occupied
 from .tensor_commits import carry_out
@@ -30,12 +31,6 @@ __all__ = ["Asynchronous", "Barrier", "Store"]
 
 MOST = (1 << 20) - 1
 """Arrivals, and bytes, that an mbarrier counts (PTX ISA 9.7.13.15.2)."""
-
-
-def span(members: Array) -> Any:
-    """An index of ascending numbers: a slice where they follow each other, which takes NumPy less time."""
-    first, last = (int(members[0]), int(members[-1])) if len(members) else (0, -1)
-    return slice(first, last + 1) if last - first == len(members) - 1 else members
 
 
 class Barrier:

@@ -52,8 +52,8 @@ class CtaBarriers:
         if waits and self._all_meet(step, threads, following, count):
             return
         machine = self.machine
-        for cta in np.unique(threads.cta).tolist():
-            number, made = threads.number[threads.cta == cta], None
+        for number in np.split(threads.number, np.flatnonzero(np.diff(threads.cta)) + 1):
+            made = None
             if not waits:
                 made = machine.order.release(int(machine.team_of[number[0]]), machine.member_of[number])
                 machine.enter(following, number)
@@ -86,12 +86,13 @@ class CtaBarriers:
     def release(self) -> None:
         """Release the threads at each complete barrier."""
         groups: dict[tuple[int, int], list[_Arrival]] = {}
+        alive = self.machine.alive.reshape(self.machine.ctas, -1).sum(axis=1).tolist()
         for entry in self.waiting:
             groups.setdefault((int(self.machine.cta_of[entry.number[0]]), entry.barrier), []).append(entry)
         kept: list[_Arrival] = []
         whole: list[tuple[int, list[_Arrival]]] = []
         for (cta, barrier), entries in groups.items():
-            wanted = entries[0].wanted or len(self._alive(cta))
+            wanted = entries[0].wanted or alive[cta]
             if len({entry.wanted for entry in entries}) > 1:
                 self.machine.launch.find(
                     "barrier", entries[-1].step, "gives another number of threads than those who wait there",
@@ -107,21 +108,17 @@ class CtaBarriers:
                     "it is complete with some of them, and the others begin its next phase", entries[-1].number,
                     other=entries[0].step if len(entries) > 1 else None,
                 )  # fmt: skip
-            if self._is_whole(cta, entries):
+            if came == alive[cta] and self._is_whole(entries):
                 whole.append((cta, entries))
             else:
                 self._meet(cta, entries)
         self._meet_whole(whole)
         self.waiting = kept
 
-    def _is_whole(self, cta: int, entries: list[_Arrival]) -> bool:
-        """Whether all living threads of a CTA that is in no cluster wait at its barrier, and nothing else is to do."""
+    def _is_whole(self, entries: list[_Arrival]) -> bool:
+        """Whether the threads at a barrier wait for a CTA that is in no cluster, and nothing else is to do."""
         plain = all(entry.waits and entry.step.meeting is None for entry in entries)
-        return (
-            plain
-            and self.machine.launch.cluster_size == 1
-            and sum(len(entry.number) for entry in entries) == len(self._alive(cta))
-        )
+        return plain and self.machine.launch.cluster_size == 1
 
     def _meet_whole(self, ctas: list[tuple[int, list[_Arrival]]]) -> None:
         """The threads of whole CTAs meet, each CTA at a barrier of its own, all CTAs at once."""

@@ -492,6 +492,7 @@ class Compiler:
         own = self.program.registers[index]
 
         def put(machine: Machine, threads: Threads, value: Array) -> None:
+            fresh = value.base is None
             if own.kind == "b":
                 found = value
             elif value.dtype.kind == "b":
@@ -503,8 +504,8 @@ class Compiler:
             else:
                 found = value.view(f"u{value.dtype.itemsize}").astype(own)
             if found.shape != (len(threads),):
-                found = np.broadcast_to(found, (len(threads),))
-            machine.write(index, threads, found)
+                found, fresh = np.broadcast_to(found, (len(threads),)), False
+            machine.write(index, threads, found, fresh)
 
         return put
 

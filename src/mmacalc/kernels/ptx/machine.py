@@ -221,13 +221,14 @@ class Machine:
                 self.undefined[index] = np.full(self.count, all_bits(found.dtype))
         return found
 
-    def write(self, index: int, threads: Threads, value: Array) -> None:
-        """Write a register whose type the value has."""
+    def write(self, index: int, threads: Threads, value: Array, fresh: bool = False) -> None:
+        """Write a register whose type the value has. fresh: whether nothing else has the value's memory."""
         found = self.registers[index]
         if isinstance(threads.use, slice):
             if value.shape != (self.count,):
                 value = np.broadcast_to(value, (self.count,))
-            self.registers[index] = value.copy() if value.base is not None or not value.flags.owndata else value
+            own = fresh or (value.base is None and value.flags.owndata)
+            self.registers[index] = value if own else value.copy()
             self.unwritten.discard(index)
             self.undefined.pop(index, None)
             return

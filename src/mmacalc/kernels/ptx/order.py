@@ -25,11 +25,17 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["ENDED", "Order", "Shadow"]
+__all__ = ["ENDED", "Order", "Shadow", "span"]
 
 
 ENDED = 1 << 40
 """The meetings of a team whose threads have all ended."""
+
+
+def span(numbers: Array) -> Any:
+    """An index of ascending numbers: a slice where they follow each other, which takes NumPy less time."""
+    first, last = (int(numbers[0]), int(numbers[-1])) if len(numbers) else (0, -1)
+    return slice(first, last + 1) if last - first == len(numbers) - 1 else numbers
 
 
 class Order:
@@ -137,10 +143,9 @@ class Order:
             np.maximum(self.common[team], clocks, out=self.common[team])
             if self.known is None:
                 return
-        rows = self.rows()[team]
-        first, last = (int(threads[0]), int(threads[-1])) if len(threads) else (0, 0)
-        if every or (last - first == len(threads) - 1 and (np.diff(threads) == 1).all()):  # without a copy of them
-            np.maximum(rows[first : last + 1], clocks, out=rows[first : last + 1])
+        rows, part = self.rows()[team], span(threads)
+        if isinstance(part, slice) and (every or (np.diff(threads) == 1).all()):  # without a copy of them
+            np.maximum(rows[part], clocks, out=rows[part])
         else:
             rows[threads] = np.maximum(rows[threads], clocks)
 

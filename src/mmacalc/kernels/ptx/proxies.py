@@ -40,23 +40,37 @@ class ProxyFences:
     def __init__(self, order: Order) -> None:
         self.order = order
         self.clocks: Array | None = None
-        self.rows: Array = np.zeros((0, 0, 0), np.int32)
+        self._rows: Array = np.zeros((0, 0, 0), np.int32)
+        self._alike: Array | None = None  # what all threads of each team knew, if they all fenced last: (team, agent)
 
     def fence(self, team: Array, threads: Array, before: Array) -> None:
         """Threads fence; `before` are their clocks up to which their own accesses precede the fence."""
         order = self.order
         if self.clocks is None:
             self.clocks = np.zeros((KEPT, len(order.clock), order.threads), np.int32)
-            self.rows = np.zeros((len(order.clock), order.threads, order.agents), np.int32)
-        if self.rows.shape[2] < order.agents:
-            more = np.zeros((*self.rows.shape[:2], order.agents - self.rows.shape[2]), np.int32)
-            self.rows = np.concatenate([self.rows, more], 2)
+            self._rows = np.zeros((len(order.clock), order.threads, order.agents), np.int32)
+        if len(team) == order.clock.shape[0] * order.threads:  # all threads, without a copy by index
+            self.clocks[1:] = self.clocks[:-1]
+            self.clocks[0, team, threads] = before
+            self._alike = order.common.copy() if order.known is None else None
+            if order.known is not None:
+                self._rows = order.known.copy()
+            return
         self.clocks[1:, team, threads] = self.clocks[:-1, team, threads]
         self.clocks[0, team, threads] = before
-        if len(team) == order.clock.shape[0] * order.threads:  # all threads, without a copy by index
-            self.rows[:] = order.common[:, None] if order.known is None else order.known
-        else:
-            self.rows[team, threads] = order.common[team] if order.known is None else order.known[team, threads]
+        self.rows[team, threads] = order.common[team] if order.known is None else order.known[team, threads]
+
+    @property
+    def rows(self) -> Array:
+        """What each thread knew at its last fence, (team, thread, agent)."""
+        if self._alike is not None:
+            teams, agents = self._alike.shape
+            self._rows = np.broadcast_to(self._alike[:, None], (teams, self.order.threads, agents)).copy()
+            self._alike = None
+        if self._rows.shape[2] < self.order.agents:
+            more = np.zeros((*self._rows.shape[:2], self.order.agents - self._rows.shape[2]), np.int32)
+            self._rows = np.concatenate([self._rows, more], 2)
+        return self._rows
 
     def missing(self, team: Array, observer: Array, writer: Array, clock: Array) -> Array:
         """Of writes that happen before what `observer` does now, by threads of its team at clocks: those without a

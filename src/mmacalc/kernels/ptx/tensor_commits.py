@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .mbarriers import shared_address
+from .order import span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,9 +73,12 @@ class Operation:
         for thread in self.at:
             memory.queues.setdefault(thread, []).append(self)
 
-    def _index(self, ctas: Array) -> tuple[Array, Array, Array]:
-        """Of what it writes in CTAs."""
+    def _index(self, ctas: Array) -> tuple[Any, Any, Any]:
+        """Of what it writes in CTAs: (CTA, quarter, column)."""
         quarters, columns = self.cells
+        rows, part = span(quarters), span(columns)
+        if isinstance(rows, slice) and isinstance(part, slice):
+            return ctas.reshape(-1), rows, part
         return ctas.reshape(-1)[:, None, None], quarters[:, None], columns
 
     def complete(self, commits: list[tuple[int, int | None, int]]) -> None:

@@ -16,6 +16,7 @@ from ...families.descriptors import INPUT_CODES, MX, OUTPUT_CODES, SCALE_CODES, 
 from ...families.tensor_memory import COLUMNS, LANES, copy_layout
 from ...ptx.module import Address, is_braced
 from .matrix_descriptors import LEADING_IS_ABSOLUTE, SWIZZLE_MODES, matrix_granules, matrix_offsets
+from .order import span
 from .shared_core import Reading
 from .tensor_commits import Operation
 
@@ -383,7 +384,8 @@ class _Product:
         starts = dict.fromkeys("AB", base * machine.shared_size) | dict.fromkeys("CD", cells)
         arrays = dict.fromkeys("AB", machine.shared) | dict.fromkeys("CD", memory.cells)
         left = multiplied(placed, arrays, starts, np.full(len(ctas), not self.values["accumulates"]))
-        memory.written[base[~left][:, None], lanes, self._slice("D")] = True
+        part = span(lanes)
+        memory.written[base[~left] if isinstance(part, slice) else base[~left][:, None], part, self._slice("D")] = True
         return left
 
     def _placed(self, lanes: Array) -> Placed | None:
@@ -402,6 +404,8 @@ class _Product:
         """Say of which threads the accumulator was never written, if D adds to it."""
         if self.values["accumulates"]:
             written = self.machine.tensor_memory.written[:, :, self._slice("D")]
+            if written[self.ctas[at], self.form.lanes[0] % LANES, 0].all():
+                return
             some = np.array([all(written[cta].any() for cta in ctas) for ctas in self.ctas[at].tolist()], bool)
             self._undefined("accumulates on Tensor Memory that nothing has written", at[~some])
 
