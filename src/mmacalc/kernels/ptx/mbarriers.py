@@ -155,12 +155,13 @@ def _wait(compiler: Compiler, statement: Statement, step: Step) -> None:
         values = np.broadcast_to(value(machine, threads), (len(threads),))
         done = np.zeros(len(threads), bool)
         asked = (values & 1 if by_parity else values >> np.uint64(32)).astype(np.int64)
+        alike = len(asked) and bool((asked == asked[0]).all())
         for place, mine in by_place(places, threads):
             barrier = machine.asynchronous.barrier(step, threads.number[mine], place)
             if barrier is None:
                 continue
-            for phase in np.unique(asked[mine]).tolist():
-                these = mine[asked[mine] == phase]
+            for phase in (asked[:1] if alike else np.unique(asked[mine])).tolist():
+                these = mine if alike else mine[asked[mine] == phase]
                 number = threads.number[these]
                 done[these] = over = barrier.phase & 1 != phase if by_parity else phase < barrier.phase
                 if not over:

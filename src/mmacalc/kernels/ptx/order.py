@@ -54,6 +54,7 @@ class Order:
         self.version = 0  # changes whenever a clock does
         self.common: Array = np.zeros((teams, self.agents), np.int32)
         self.known: Array | None = None
+        self._dropped: Array | None = None  # the memory of rows that were dropped, to be used again
         self.meetings: Array = np.zeros(teams, np.int64)  # how often all threads of a team have met
         self.heard: Array = np.zeros((teams, threads), np.int32)  # how often each came to know of others
 
@@ -86,7 +87,10 @@ class Order:
         """The clocks that every thread knows: (team, thread, agent)."""
         if self.known is None:
             shape = (len(self.common), self.threads, self.agents)
-            self.known = np.broadcast_to(self.common[:, None], shape).copy()
+            if self._dropped is None or self._dropped.shape != shape:
+                self._dropped = np.empty(shape, np.int32)
+            self._dropped[:] = self.common[:, None]
+            self.known = self._dropped
         return self.known
 
     def meet(self, teams: Array) -> None:
@@ -102,7 +106,7 @@ class Order:
             rows[:, : self.threads] = np.maximum(rows[:, : self.threads], own)
             self.common[teams] = np.maximum(self.common[teams], rows)
             if every:  # no thread knows more than its team
-                self.known = None
+                self.known, self._dropped = None, self.known
             else:
                 self.known[teams] = self.common[teams][:, None]
         self.version += 1

@@ -20,6 +20,7 @@ from .accesses import SHARED_BASE
 from .arithmetic import least_or_greatest
 from .floats import finished
 from .operation import DTYPES
+from .order import span
 from .tensor_commits import commit, complete_queues
 from .tensor_fences import AFTER, BEFORE, ThreadFences
 from .tensor_products import copy, multiply, shift
@@ -132,10 +133,10 @@ class TensorMemory:
         """Whether the loads of columns that a thread overwrites or frees precede that, and operations that read them:
         those of one thread follow each other, but stores (9.7.16.6.2, pipelined instructions)."""
         machine = self.machine
-        if self.reading[(cta, quarters[:, None], columns)].any():
+        if self.reading[cells_of(cta, quarters, columns)].any():
             alone = step.statement.modifiers[0] in ("mma", "cp", "shift")
             other = next((reader for who, where, used, reader in self.readers if where == cta
-                          and np.isin(used, columns).any() and not (alone and who == thread)), None)  # fmt: skip
+                          and _meet(used, columns) and not (alone and who == thread)), None)  # fmt: skip
             if other is not None:
                 machine.launch.find(
                     "race", step, f"{does} Tensor Memory that an operation in flight reads: tcgen05.commit and its "
@@ -145,7 +146,7 @@ class TensorMemory:
         for quarter in quarters.tolist():
             known = self.reads.get((cta, quarter), {})
             for key, reads in list(known.items()):
-                if not np.isin(reads.columns, columns).any():
+                if not _meet(reads.columns, columns):
                     continue
                 del known[key]
                 own = np.full(len(reads.number), machine.member_of[thread])
@@ -225,7 +226,7 @@ class TensorMemory:
         number = np.array([thread])
         if not self.allocated(step, thread, cta, columns):
             return
-        index = (cta, quarters[:, None], columns)
+        index = cells_of(cta, quarters, columns)
         busy = self.busy[index]
         if busy.any():
             other = machine.program.steps[int(self.step[index].max())]
@@ -270,7 +271,7 @@ class TensorMemory:
                 machine.launch.remark(machine.program.steps[index], BEFORE)
 
     def note(self, step: Step, cta: int, quarters: Array, columns: Array, writer: int, clock: int) -> None:
-        index = (cta, quarters[:, None], columns)
+        index = cells_of(cta, quarters, columns)
         self.writer[index], self.clock[index], self.step[index] = writer, clock, step.index
 
     def finish(self) -> None:
@@ -288,6 +289,21 @@ class TensorMemory:
         """tcgen05.wait::st of a warp."""
         for store in self.stores.pop(warp, []):
             store()
+
+
+def cells_of(cta: Any, quarters: Array, columns: Array) -> tuple[Any, Any, Any]:
+    """The index of quarters of the lanes and columns, both ascending, in a CTA or in some: (..., quarter, column)."""
+    rows, part = span(quarters), span(columns)
+    if isinstance(rows, slice) and isinstance(part, slice):
+        return cta, rows, part
+    return (cta[:, None, None] if isinstance(cta, np.ndarray) else cta), quarters[:, None], columns
+
+
+def _meet(some: Array, others: Array) -> bool:
+    """Whether columns, both ascending, have one in common."""
+    if not len(some) or not len(others) or some[-1] < others[0] or others[-1] < some[0]:
+        return False
+    return (isinstance(span(some), slice) and isinstance(span(others), slice)) or bool(np.isin(some, others).any())
 
 
 # --- builders ---
@@ -532,7 +548,7 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
             memory.check(step, int(number[0]), cta, quarters, used, False)
             used = used[used < COLUMNS]
             memory.check_reads(step, int(number[0]), cta, quarters, used, "writes")
-            index = (cta, quarters[:, None], used)
+            index = cells_of(cta, quarters, used)
             memory.busy[index] += 1
             memory.step[index] = step.index
             memory.stores.setdefault(int(number[0]) // 32, []).append(
