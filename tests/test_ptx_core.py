@@ -1,0 +1,296 @@
+"""What the compiled core carries out of PTX kernels is what NumPy makes of it: places, bytes, fragments, products."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import mmacalc
+from mmacalc.catalog import entry
+from mmacalc.emulator import core, fast
+from mmacalc.emulator.execution import execution_of
+from mmacalc.emulator.fragments import computable, tables
+from mmacalc.formats import FORMATS
+from mmacalc.kernels.device.memory import GlobalMemory
+from mmacalc.kernels.ptx import shared_core
+from mmacalc.kernels.ptx.machine import Machine, Threads, gathered
+from mmacalc.kernels.ptx.matrices import Executor, Fragments, by_register, by_warp
+from mmacalc.kernels.ptx.order import span
+from mmacalc.kernels.ptx.program import Step
+from mmacalc.kernels.ptx.shared_core import Reading, SharedCore
+from mmacalc.kernels.ptx.traffic import AccessCounter
+from mmacalc.ptx.module import Statement
+from samples import sampled
+from test_ptx_deletions import TOOL
+from test_ptx_shared_core import BYTES, TEAMS, THREADS, machine_of, outcome
+
+CTAS, BLOCK, SHARED = 3, 64, 2048
+
+
+@pytest.fixture
+def numpy_alone(monkeypatch):
+    """A call without the core."""
+
+    def call(function, *arguments):
+        with monkeypatch.context() as patch:
+            patch.setattr(core, "function", lambda *_: None)
+            return function(*arguments)
+
+    assert core.library() is not None, "compile the core: python -m mmacalc.emulator.core"
+    return call
+
+
+# --- products ---
+
+SPECIAL = {"f16": (0x7C00, 0xFC00, 0x7E00, 0x8000, 0, 1, 0x03FF, 0x7BFF), "bf16": (0x7F80, 0xFFC0, 0x8000, 0, 1, 0x7F7F)}
+PRODUCTS = (
+    ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+    ("sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32"),
+    ("sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"),
+    ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"),
+    ("sm_80", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"),
+    ("sm_80", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"),
+    ("sm_89", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32"),
+    ("sm_90a", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+    ("sm_75", "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"),
+)
+
+
+@pytest.mark.parametrize(("target", "name"), PRODUCTS)
+def test_products_on_registers_are_those_of_gathered_matrices(target, name):
+    inst = entry(target).instruction(name)
+    executor = Executor(inst)
+    product, warps = Fragments(executor), 37
+    draw = np.random.default_rng(len(name))
+    files = {}
+    for operand in "ABC":
+        place, form = executor.places[operand], inst.format(operand)
+        words = draw.integers(0, 1 << 32, (place.registers, warps * 32), np.uint32)
+        if form.bits == 16:
+            values = draw.standard_normal((*words.shape, 2)).astype(np.float32)
+            halves = values.astype(np.float16).view(np.uint16) if form.name == "f16" else (
+                values.view(np.uint32) >> np.uint32(16)).astype(np.uint16)  # fmt: skip
+            halves[:, : 8 * 32] = draw.choice(SPECIAL[form.name], (*words[:, : 8 * 32].shape, 2))
+            words = np.ascontiguousarray(halves).view(np.uint32)[..., 0]
+        elif form.bits == 32 and form.is_float:
+            words[:, 32 * 8 :] = draw.standard_normal((len(words), 32 * (warps - 8))).astype(np.float32).view(np.uint32)
+        files[operand] = words
+    wanted = by_register(executor({operand: by_warp(one) for operand, one in files.items()}))
+    assert (product(files) == wanted).all()
+    assert (tables(executor.execution) is not None) == (inst.format("D").name == "f32")
+
+
+def test_the_values_of_formats_that_are_computed_are_those_of_their_tables():
+    found = {name for name, form in FORMATS.items() if form.bits in (8, 16) and form.is_float and computable(form, "")}
+    assert found == {"f16", "bf16", "e5m2"}
+
+
+@pytest.mark.parametrize("target", ["sm_70", "sm_80", "sm_90a", "sm_100a"])
+def test_products_of_few_columns_are_those_of_numpy(target, numpy_alone):
+    """Rows share the lanes of a vector: any number of rows and columns, depths beyond what is taken at once."""
+    shape = {"sm_70": "m8n8k4", "sm_80": "m16n8k16"}.get(target, "m16n8k16")
+    execution = execution_of(
+        entry(target).instruction(f"mma.sync.aligned.{shape}.row.col.f32.f16.f16.f32"), None, {}, False, False
+    )
+    kernel, draw, flagged = fast.kernel(execution), np.random.default_rng(5), 0
+    for entries, m, n, steps in ((1, 1, 1, 1), (3, 4, 8, 2), (2, 7, 5, 9), (2, 16, 16, 5), (5, 9, 13, 1), (1, 33, 24, 2)):
+        shapes = {"A": (entries, m, execution.inst.k * steps), "B": (entries, execution.inst.k * steps, n)}
+        codes = {name: draw.standard_normal(one).astype(np.float16).view(np.uint16) for name, one in shapes.items()}
+        codes["C"] = draw.standard_normal((entries, m, n)).astype(np.float32).view(np.uint32)
+        codes["A"][0, m // 2, 0] = 0x7C00  # an infinity
+        found = fast.products(execution, kernel, codes)
+        assert (found == numpy_alone(fast.products, execution, kernel, codes)).all()
+        flagged += (found[0, m // 2] & 0x7F800000 == 0x7F800000).sum()
+    assert flagged
+
+
+# --- places ---
+
+
+def small_machine(first_shared=0):
+    number = np.arange(CTAS * BLOCK)
+    memory = GlobalMemory()
+    memory.add("x", np.zeros(3000, np.uint8), True)
+    memory.add("y", np.zeros(512, np.uint8), False)
+    memory.finish()
+    memory.data[:] = np.arange(len(memory.data)) % 251
+    launch = SimpleNamespace(cluster_size=1, shared_bytes=SHARED - 100, memory=memory)
+    made = SimpleNamespace(
+        launch=launch, program=SimpleNamespace(first_shared=first_shared), shared_size=SHARED, count=len(number),
+        block_size=BLOCK, cta_of=number // BLOCK, lane_of=number % 32, inner_of=number % BLOCK,
+    )  # fmt: skip
+    made.core = SharedCore.__new__(SharedCore)
+    pointer = shared_core._POINTER
+    made.core._places = core.function("places", (pointer,) * 4 + (shared_core._NUMBER, pointer, pointer),
+                                      shared_core._NUMBER)  # fmt: skip
+    made.core._pattern = shared_core.ctypes.c_uint64()
+    made.core.machine = made
+    return made
+
+
+def drawn_addresses(draw, count, room, size):
+    """Addresses of threads: in a row, by a swizzle, at random; now and then one that is not fine."""
+    base = int(draw.integers(0, max(1, room // size - count))) * size
+    at = base + np.arange(count) * size
+    kind = draw.integers(4)
+    if kind == 1:
+        at = base + ((np.arange(count) ^ draw.integers(32)) % count) * size
+    elif kind == 2:
+        at = draw.integers(0, room // size, count) * size
+    elif kind == 3:
+        at[draw.integers(count)] = draw.choice([-size, room, base + 1, room - size + 1])
+    return at.astype(np.int64)
+
+
+def test_places_and_patterns_are_those_of_numpy():
+    draw, seen = np.random.default_rng(3), set()
+    fast_counter, counter = (AccessCounter(mmacalc.architecture("sm_80")) for _ in range(2))
+    step = Step(0, Statement(1, None, "ld", (), (), None, "ld"))
+    for turn in range(400):
+        machine = small_machine(first_shared=int(draw.choice([0, 64])))
+        warps = np.sort(draw.choice(CTAS * BLOCK // 32, draw.integers(1, CTAS * BLOCK // 32 + 1), replace=False))
+        threads = Threads(machine, (warps[:, None] * 32 + np.arange(32)).reshape(-1))
+        size = int(draw.choice([1, 2, 4, 8, 16]))
+        at = drawn_addresses(draw, len(threads), SHARED - 200, size)
+        shared = turn % 2
+        if not shared:
+            region = machine.launch.memory.regions[int(draw.integers(2))]
+            at = drawn_addresses(draw, len(threads), region.end - region.start, size) + region.start
+        given = machine.core.shared_places(threads, at, size) if shared else machine.core.global_places(
+            threads, at, size, bool(draw.integers(2)) and region.writeable)  # fmt: skip
+        if shared:
+            fine = (at >= machine.program.first_shared) & (at + size <= SHARED - 100) & (at % size == 0)
+            want = threads.cta * SHARED + at
+        else:
+            fine = (at >= region.start) & (at + size <= region.end) & (at % size == 0)
+            want = at - region.start + region.place
+        assert (given is not None) == fine.all()
+        seen.add((shared, given is not None))
+        if given is None:
+            continue
+        places, pattern = given
+        assert (places == want).all()
+        counted = places if shared else at
+        for one, number in ((fast_counter, pattern), (counter, None)):
+            count = one.shared if shared else one.anywhere
+            count(step, threads, counted, size, "read", number)
+        if not shared:
+            assert machine.launch.memory.region == machine.launch.memory.regions.index(region)
+    assert fast_counter.sites == counter.sites
+    assert seen == {(kind, fine) for kind in (0, 1) for fine in (False, True)}
+    assert len(fast_counter._totals) > 20
+
+
+def test_a_store_to_memory_that_is_not_to_be_written_is_left_to_numpy():
+    machine = small_machine()
+    region = machine.launch.memory.regions[1]
+    threads = Threads(machine, np.arange(32))
+    at = region.start + np.arange(32) * 4
+    assert machine.core.global_places(threads, at, 4, False) is not None
+    assert machine.core.global_places(threads, at, 4, True) is None
+
+
+# --- bytes ---
+
+
+def test_bytes_at_places_are_those_of_numpy(numpy_alone):
+    draw = np.random.default_rng(4)
+    memory = draw.integers(0, 256, 4096, np.uint8)
+    written = draw.random(4096) < 0.995
+    occupied, seen = draw.random(4096 // 8) < 0.01, set()
+    for _ in range(300):
+        size = int(draw.choice([1, 2, 4, 8, 16, 12]))
+        places = draw.integers(0, 4096 // size, draw.integers(1, 40)) * size
+        assert (gathered(memory, places, size) == numpy_alone(gathered, memory, places, size)).all()
+        octets = places[:, None] + np.arange(size)
+        seen.add(fine := bool(written[octets].all()))
+        assert shared_core.all_written(written, places, size) == fine
+        assert shared_core.none_occupied(occupied, places, size) == (not occupied[octets >> 3].any())
+    assert seen == {False, True}
+    for outside in ([-1], [4096], [4090]):
+        assert shared_core.bytes_at(memory, np.array([0, *outside]), 8) is None
+        assert not shared_core.all_written(written, np.array(outside), 8)
+
+
+@pytest.mark.parametrize("words", ["x4", "x2", "x1", "x4.trans"])
+def test_fragments_of_matrices_in_memory_are_those_of_numpy(words):
+    from mmacalc.kernels.ptx.matrices import _halves, _table
+
+    count, _, turned = words.partition(".")
+    inst = entry("sm_80").instruction(f"ldmatrix.sync.aligned.m8n8.{count}{'.trans' if turned else ''}.shared.b16")
+    register, lane, lsb = _table(inst, "D")
+    registers = int(count[1:])
+    halves, lines, warps = _halves(register, lane, lsb, registers), 8 * registers, 5
+    draw = np.random.default_rng(registers)
+    memory = draw.integers(0, 256, 4096, np.uint8)
+    places = draw.integers(0, 256, warps * lines) * 16
+    rows = memory[places[:, None] + np.arange(16)].reshape(warps, -1).view(np.uint16)
+    wanted = np.ascontiguousarray(rows[:, halves]).view(np.uint32).reshape(warps, registers, 32)
+    found = shared_core.loaded_matrix(memory, places, warps, halves, registers)
+    assert (found.reshape(registers, warps, 32) == np.swapaxes(wanted, 0, 1)).all()
+    assert shared_core.loaded_matrix(memory, places + 4096, warps, halves, registers) is None
+
+
+# --- reads of the async proxy ---
+
+
+@pytest.mark.parametrize("granule", [1, 2, 4])
+def test_reads_of_several_threads_are_those_of_each(granule):
+    draw, seen = np.random.default_rng(granule), set()
+    for seed in range(80):
+        machine, _ = machine_of(seed, granule)
+        if seed % 4 == 0:  # what all threads know of, with a fence that all know of behind it
+            machine.shadow.write_clock[:] = 1
+            machine.proxy_fences["shared"].fence(*np.divmod(np.arange(TEAMS * THREADS), THREADS),
+                                                 np.ones(TEAMS * THREADS, np.int32) * 2)  # fmt: skip
+        threads = np.sort(draw.choice(TEAMS * THREADS, 3, replace=False))
+        alone = np.sort(draw.choice(BYTES // granule, 6, replace=False))
+        starts = threads // THREADS * (BYTES // granule)
+        wanted = all(machine.core.may_read(int(thread), alone + start) for thread, start in zip(threads, starts))
+        assert machine.core.may_read_alike(threads, starts, alone) == wanted
+        seen.add(wanted)
+        reading, before = Reading(alone, starts, np.arange(3)), machine.readers.copy()
+        machine.core.begin_reading(reading, 1)
+        places = (starts[:, None] + alone).reshape(-1)
+        np.add.at(before, places, 1)
+        assert (machine.readers == before).all()
+        assert reading.holds(int(places[7]))
+        assert not reading.where(np.array([False, True, True])).holds(int(places[0])) or threads[0] // THREADS == (
+            threads[1] // THREADS)  # fmt: skip
+        machine.core.log_reads(reading)
+        assert machine.shadow.shared[places].all()
+    assert seen == {False, True}
+
+
+def test_a_span_is_a_slice_of_numbers_that_follow_each_other():
+    assert span(np.array([3, 4, 5])) == slice(3, 6)
+    assert span(np.array([], int)) == slice(0, 0)
+    assert span(np.array([3, 5])).tolist() == [3, 5]
+
+
+# --- whole launches ---
+
+
+def report_of(launching, text, schedule):
+    arguments, results = launching.make()
+    try:
+        kernel = mmacalc.load(text)[launching.entry] if launching.entry else next(iter(mmacalc.load(text).values()))
+        report = mmacalc.launch(kernel, launching.grid, launching.block, *arguments, shared=launching.shared,
+                                schedule=schedule)  # fmt: skip
+    except mmacalc.Error as error:
+        return str(error), results
+    return outcome(report), results
+
+
+LAUNCHES = dict(TOOL["of_recorded"]())
+
+
+@sampled("name", list(LAUNCHES), 6)
+def test_a_launch_reports_the_same_without_the_core(name, numpy_alone):
+    """A kernel as it is, and without some of its synchronisation: results, findings, notes and bank conflicts."""
+    launching = LAUNCHES[name]
+    texts = [launching.text, *[text for _, text in TOOL["sites"](launching, 3)]]
+    for text, schedule in [*[(text, None) for text in texts], (launching.text, 1)]:
+        found, wanted = report_of(launching, text, schedule), numpy_alone(report_of, launching, text, schedule)
+        assert found[0] == wanted[0]
+        assert [one.tobytes() for one in found[1]] == [one.tobytes() for one in wanted[1]]
