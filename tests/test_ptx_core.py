@@ -5,7 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import mistaken_ptx
 import mmacalc
+import test_ptx_pitfalls
 from mmacalc.catalog import entry
 from mmacalc.emulator import core, fast
 from mmacalc.emulator.execution import execution_of
@@ -13,13 +15,16 @@ from mmacalc.emulator.fragments import computable, tables
 from mmacalc.formats import FORMATS
 from mmacalc.kernels.device.memory import GlobalMemory
 from mmacalc.kernels.ptx import shared_core
-from mmacalc.kernels.ptx.machine import Machine, Threads, gathered
+from mmacalc.kernels.ptx.launch import Launch
+from mmacalc.kernels.ptx.machine import Threads, gathered
 from mmacalc.kernels.ptx.matrices import Executor, Fragments, by_register, by_warp
 from mmacalc.kernels.ptx.order import span
 from mmacalc.kernels.ptx.program import Step
-from mmacalc.kernels.ptx.shared_core import Reading, SharedCore
+from mmacalc.kernels.ptx.reading import Reading
+from mmacalc.kernels.ptx.shared_core import SharedCore
 from mmacalc.kernels.ptx.traffic import AccessCounter
 from mmacalc.ptx.module import Statement
+from ptx_findings import with_arrays
 from samples import sampled
 from test_ptx_deletions import TOOL
 from test_ptx_shared_core import BYTES, TEAMS, THREADS, machine_of, outcome
@@ -42,7 +47,10 @@ def numpy_alone(monkeypatch):
 
 # --- products ---
 
-SPECIAL = {"f16": (0x7C00, 0xFC00, 0x7E00, 0x8000, 0, 1, 0x03FF, 0x7BFF), "bf16": (0x7F80, 0xFFC0, 0x8000, 0, 1, 0x7F7F)}
+SPECIAL = {
+    "f16": (0x7C00, 0xFC00, 0x7E00, 0x8000, 0, 1, 0x03FF, 0x7BFF),
+    "bf16": (0x7F80, 0xFFC0, 0x8000, 0, 1, 0x7F7F),
+}
 PRODUCTS = (
     ("sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
     ("sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32"),
@@ -93,7 +101,8 @@ def test_products_of_few_columns_are_those_of_numpy(target, numpy_alone):
         entry(target).instruction(f"mma.sync.aligned.{shape}.row.col.f32.f16.f16.f32"), None, {}, False, False
     )
     kernel, draw, flagged = fast.kernel(execution), np.random.default_rng(5), 0
-    for entries, m, n, steps in ((1, 1, 1, 1), (3, 4, 8, 2), (2, 7, 5, 9), (2, 16, 16, 5), (5, 9, 13, 1), (1, 33, 24, 2)):
+    sizes = ((1, 1, 1, 1), (3, 4, 8, 2), (2, 7, 5, 9), (2, 16, 16, 5), (5, 9, 13, 1), (1, 33, 24, 2))
+    for entries, m, n, steps in sizes:
         shapes = {"A": (entries, m, execution.inst.k * steps), "B": (entries, execution.inst.k * steps, n)}
         codes = {name: draw.standard_normal(one).astype(np.float16).view(np.uint16) for name, one in shapes.items()}
         codes["C"] = draw.standard_normal((entries, m, n)).astype(np.float32).view(np.uint32)
@@ -294,3 +303,25 @@ def test_a_launch_reports_the_same_without_the_core(name, numpy_alone):
         found, wanted = report_of(launching, text, schedule), numpy_alone(report_of, launching, text, schedule)
         assert found[0] == wanted[0]
         assert [one.tobytes() for one in found[1]] == [one.tobytes() for one in wanted[1]]
+
+
+def product_of(kernel, case, value):
+    """The launch of a product, with a value in A that the core's kernels flag, if any, and its result."""
+    arguments, result, _ = with_arrays(case)
+    arrays = [getattr(one, "array", one) for one in arguments]
+    halves = next(one for one in arrays if isinstance(one, np.ndarray) and one.itemsize == 2)
+    if value is not None:
+        halves.reshape(-1)[5] = np.float16(value).view(halves.dtype)
+    launch = Launch(kernel, case[0], case[1], arguments, case[2])
+    report = launch.run()
+    return outcome(report), result.tobytes(), np.isfinite(result.astype(np.float64)).all()
+
+
+@pytest.mark.parametrize("value", [None, np.inf])
+@pytest.mark.parametrize("name", ["product<0>", "swizzled<0>", "gemm<0>"])
+def test_wgmma_and_tcgen05_compute_what_they_do_without_the_core(name, value, numpy_alone):
+    module = test_ptx_pitfalls if name == "gemm<0>" else mistaken_ptx
+    kernel, case = module.kernels()[name], module.CASES[name.partition("<")[0]]
+    found = product_of(kernel, case, value)
+    assert found == numpy_alone(product_of, kernel, case, value)
+    assert found[2] == (value is None)

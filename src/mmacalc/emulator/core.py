@@ -25,8 +25,10 @@ __all__ = ["Task", "address", "build", "function", "library", "version"]
 
 HERE = Path(__file__).parent
 SOURCES = tuple(
-    [HERE / f"{name}.c" for name in ("lanes", "memory", "core", "aligned", "shared", "threads", "places", "rdna",
-                                     "products", "steps")]  # fmt: skip
+    [
+        HERE / f"{name}.c"
+        for name in ("lanes", "memory", "core", "aligned", "shared", "threads", "places", "rdna", "products", "steps")
+    ]  # fmt: skip
 )
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 # No contraction into fused multiply-adds: it would change results. Traps are not used, and floor() is faster without.

@@ -35,7 +35,8 @@ class _Matrix(ctypes.Structure):
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ("at", "words", "copy", "values", "exponents")),
-        ("count", ctypes.c_int64), ("copies", ctypes.c_int64), ("padded", ctypes.c_int64), ("bits", ctypes.c_int32), ("cut", ctypes.c_uint32),
+        ("count", ctypes.c_int64), ("copies", ctypes.c_int64), ("padded", ctypes.c_int64),
+        ("bits", ctypes.c_int32), ("cut", ctypes.c_uint32),
         ("mantissa", ctypes.c_int32), ("bias", ctypes.c_int32),
     ]  # fmt: skip
 

@@ -137,7 +137,7 @@ class Asynchronous:
         self.flights: dict[int, _Flight] = {}
         self.committed: dict[int, int] = {}
         self.agents: dict[int, int] = {}  # team -> how many mbarriers have had an agent
-        # By place of an mbarrier and member of its team: the last phase that it passed, and the number of its first wait.
+        # By place of an mbarrier, and member of its team: the last phase that it passed, the number of its first wait.
         self.waited: dict[int, Array] = {}
         self.waits = 0
         # By thread: place of the mbarrier and phase that it asked for last.

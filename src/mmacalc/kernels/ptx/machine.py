@@ -14,7 +14,7 @@ from ...base.errors import Error, plural
 from .barriers import WARP, CtaBarriers
 from .order import ENDED, Order, Shadow
 from .proxies import ProxyFences
-from .shared_core import Reading, SharedCore, bytes_at
+from .shared_core import SharedCore, bytes_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .launch import Launch
     from .matrix_descriptors import Descriptors
     from .program import Program, Step
+    from .reading import Reading
     from .register_pool import RegisterPool
     from .tensor_memory import TensorMemory
     from .wgmma import Products
@@ -570,21 +571,6 @@ class Machine:
         if not self.reading_at[number]:
             del self.reading_at[number]
 
-    def begin_alike(self, readings: list[Reading], number: int) -> None:
-        """As `begin_reading`, of operations that were issued together."""
-        for one in readings:
-            self.core.begin_reading(one, 1)
-        self.reading[number] = self.step
-        self.readings[number] = readings
-
-    def end_alike(self, readings: list[Reading], number: int, done: Array) -> None:
-        """Some of them (a mask) have read all."""
-        for one in readings:
-            self.core.begin_reading(one.where(done), -1)
-        self.readings[number] = [left for one in readings if len((left := one.where(~done)).at)]
-        if not self.readings[number]:
-            del self.readings[number]
-
     def reader_of(self, granule: int) -> Step | None:
         """The statement of an asynchronous operation that reads a granule."""
         for number, entries in self.reading_at.items():
@@ -600,24 +586,6 @@ class Machine:
         team = int(self.team_of[threads[0]])
         members = self.member_of[threads]
         self.shadow.note_completed(granules, team, members, self.order.clock[team, members].copy(), step.index)
-
-    def note_reads_alike(self, readings: list[Reading], threads: Array, step: Step) -> None:
-        """As `note_reads`, of operations that were issued together: threads (operation, member)."""
-        for one in readings:
-            self.core.log_reads(one)
-            for start, at in zip(one.starts.tolist(), one.at.tolist()):
-                team, members = int(self.team_of[threads[at, 0]]), self.member_of[threads[at]]
-                self.shadow.log_completed(one.alone, start, team, members, self.order.clock[team, members], step.index)
-
-    def check_reads_alike(self, step: Step, threads: Array, readings: list[Reading]) -> None:
-        """As `check_async_reads`, of threads whose operations were issued together."""
-        for one in readings:
-            if self.core.may_read_alike(threads[one.at], one.starts, one.alone):
-                continue
-            at, first = np.unique(one.at, return_index=True)
-            parts = np.split(one.starts, first[1:])  # of a pair of CTAs a thread has two starts
-            granules = [(starts[:, None] + one.alone).reshape(-1) for starts in parts]
-            self.check_async_reads(step, threads[at], granules)
 
     def check_async_reads(self, step: Step, threads: Array, granules: list[Array]) -> None:
         """The async proxy reads granules on behalf of each of some threads."""

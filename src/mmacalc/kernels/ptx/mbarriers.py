@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from ...base.errors import Error
@@ -30,7 +32,7 @@ def by_place(places: Array, threads: Threads) -> Iterator[tuple[int, Array]]:
     keys = places * threads.machine.ctas + threads.team
     if len(keys) and (keys[1:] >= keys[:-1]).all():  # as they are where all CTAs do the same
         starts = [0, *(np.flatnonzero(keys[1:] != keys[:-1]) + 1).tolist(), len(keys)]
-        for start, end in zip(starts, starts[1:]):
+        for start, end in pairwise(starts):
             yield int(places[start]), np.arange(start, end)
         return
     first, inverse = np.unique(keys, return_index=True, return_inverse=True)[1:]

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .machine import Machine, Repeated, Threads
+    from .reading import Reading
 
     Array = NDArray[Any]
 
-__all__ = ["Reading", "SharedCore", "all_written", "bytes_at", "loaded_matrix", "none_occupied"]
+__all__ = ["SharedCore", "all_written", "bytes_at", "loaded_matrix", "none_occupied"]
 
 _SHADOW = ("writer", "write_clock", "write_step", "generic", "reader", "read_clock", "shared", "atomic", "wrote")
 _MACHINE = ("flight", "readers", "shared", "written", "team_of", "member_of")
@@ -49,28 +50,6 @@ class _Room(ctypes.Structure):
     """The struct Room of places.c."""
 
     _fields_ = [(name, ctypes.c_int64) for name in ("first", "last", "unit", "stride", "shift", "period")]
-
-
-class Reading:
-    """Granules that asynchronous operations of some threads read: of each the same ones (`alone`), from a start of its
-    own on. at: the place of each among the operations of its statement, ascending."""
-
-    __slots__ = ("alone", "at", "starts")
-    alone: Array
-    starts: Array
-    at: Array
-
-    def __init__(self, alone: Array, starts: Array, at: Array) -> None:
-        self.alone, self.starts, self.at = alone, np.ascontiguousarray(starts), at
-
-    def where(self, mask: Array) -> Reading:
-        """Those of some operations."""
-        mine = mask[self.at]
-        return Reading(self.alone, self.starts[mine], self.at[mine])
-
-    def holds(self, granule: int) -> bool:
-        """Whether a granule is among them."""
-        return bool(np.isin(granule - self.starts, self.alone).any())
 
 
 def _function(name: str, *arguments: Any) -> Callable[..., int] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import reading
 from .mbarriers import shared_address
 from .order import span
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .compiler import Compiler
     from .machine import Machine, Threads
     from .program import Step
-    from .shared_core import Reading
+    from .reading import Reading
 
     Array = NDArray[Any]
 
@@ -68,8 +69,7 @@ class Operation:
         if step.statement.modifiers[0] in PIPED:
             for thread in self.at:
                 memory.piped.setdefault(thread, {})[self.number] = self
-        machine.begin_alike(reads, self.number)
-        machine.reading[self.number] = step
+        reading.begin(machine, step, reads, self.number)
         for thread in self.at:
             memory.queues.setdefault(thread, []).append(self)
 
@@ -102,8 +102,7 @@ class Operation:
             memory.readers = [one for one in memory.readers if id(one) not in over]
         done = np.zeros(len(self.threads), bool)
         done[at] = True
-        machine.end_alike(self.reads, self.number, done)
-        self.reads = [one.where(~done) for one in self.reads]
+        self.reads = reading.end(machine, self.reads, self.number, done)
 
 
 class _Commit:

@@ -477,7 +477,8 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
         lane_of, register = places
         cells = memory.cells[index]
         if packed:  # two cells in a register
-            np.bitwise_or.at(file, (register, slice(None), lane_of), _shifted(cells, lsb).T)
+            halves: Any = (register, slice(None), lane_of)
+            np.bitwise_or.at(file, halves, _shifted(cells, lsb).T)
         else:
             file[register, :, lane_of] = cells.T
         for register_of, sink in zip(file.reshape(len(names), -1), sinks):

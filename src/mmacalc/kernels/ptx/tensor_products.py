@@ -17,7 +17,7 @@ from ...families.tensor_memory import COLUMNS, LANES, copy_layout
 from ...ptx.module import Address, is_braced
 from .matrix_descriptors import LEADING_IS_ABSOLUTE, SWIZZLE_MODES, matrix_granules, matrix_offsets
 from .order import span
-from .shared_core import Reading
+from .reading import Reading, check
 from .tensor_commits import Operation
 
 TYPE_CHECKING = False
@@ -348,7 +348,7 @@ class _Product:
         starts = self.ctas * (machine.shared_size // machine.granule)
         many = starts.shape[1]
         reading = Reading(alone, starts.reshape(-1), np.repeat(np.arange(len(starts)), many))
-        machine.check_reads_alike(step, self.threads, [reading])
+        check(machine, step, self.threads, [reading])
         for at, thread in enumerate(self.threads.tolist()):
             if not at or machine.descriptors.swizzles is not None:
                 granules = (starts[at][:, None] + alone).reshape(-1)

@@ -13,10 +13,11 @@ import numpy as np
 from ...base.errors import Error
 from ...emulator.fragments import Placed, multiplied, tables
 from ...ptx.module import is_braced
+from . import reading
 from .machine import WARPGROUP
 from .matrices import Executor, by_warp, catalogued, put_register_rows, register_rows
 from .matrix_descriptors import SWIZZLE_MODES, matrix_granules, matrix_offsets
-from .shared_core import Reading
+from .reading import Reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class Products:
         product = _Product(self.next, step, threads, groups, issue, hot)
         self.next += 1
         product.reading = reads
-        self.machine.begin_alike(reads, product.number)
+        reading.begin(self.machine, self.machine.step, reads, product.number)
         self.pending.append(product)
         self.hot.update(dict.fromkeys(hot, product))
 
@@ -142,9 +143,9 @@ class Products:
             some = type(threads)(machine, every[mine].reshape(-1))
             product.issue(machine, some, mine)
             product.done |= mine
-            machine.end_alike(product.reading, product.number, mine)
-            machine.note_reads_alike([one.where(mine) for one in product.reading], every, product.step)
-            product.reading = [one.where(~mine) for one in product.reading]
+            done = [one.where(mine) for one in product.reading]
+            product.reading = reading.end(machine, product.reading, product.number, mine)
+            reading.note(machine, done, every, product.step)
         self.pending = [product for product in self.pending if not product.done.all()]
         self.hot = {index: product for product in self.pending for index in product.hot}
         machine.events += 1
@@ -246,7 +247,7 @@ class _Multiply:
             at = np.flatnonzero([one == layout for one in layouts]) if len(offsets) > 1 else np.arange(len(layouts))
             found.append(Reading(matrix_granules(*layout, machine.granule), starts[at], at))
         self._check_descriptors(machine, name, leaders, codes, modes, found)
-        machine.check_reads_alike(step, leaders, found)
+        reading.check(machine, step, leaders, found)
         return _Located(offsets, codes[0]), found
 
     def _check_descriptors(
@@ -296,8 +297,13 @@ class _Multiply:
             d.reshape(len(d), -1, WARPGROUP)[:, left] = np.swapaxes(self.executor(files, codes), 0, 1)
         put_register_rows(machine, some, self.d, d, False)
 
-    def _by_core(  # noqa: PLR0913
-        self, machine: Machine, places: dict[str, _Located], base: Array, rows: dict[str, Array], d: Array,
+    def _by_core(
+        self,
+        machine: Machine,
+        places: dict[str, _Located],
+        base: Array,
+        rows: dict[str, Array],
+        d: Array,
         zero: Array,
     ) -> Array:
         """Compute D of warpgroups whose matrices lie alike in shared memory, from bytes `base` on; which are left."""
@@ -319,8 +325,8 @@ class _Multiply:
 
 
 class _Located:
-    """Where the elements of matrices in shared memory lie: byte offsets (group, row, depth), of one group where all have
-    the same descriptor. code: the descriptor of the first group."""
+    """Where the elements of matrices in shared memory lie: byte offsets (group, row, depth), of one group where all
+    have the same descriptor. code: the descriptor of the first group."""
 
     __slots__ = ("code", "offsets")
 
