@@ -296,7 +296,8 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
     def run(machine: Machine, threads: Threads) -> None:
         at = address(machine, threads)
         values = [np.broadcast_to(source(machine, threads), (len(threads),)) for source in sources]
-        data = np.stack(values, 1).view(np.uint8).reshape(len(threads), size)
+        joined = np.ascontiguousarray(values[0]) if count == 1 else np.stack(values, 1)
+        data = joined.view(np.uint8).reshape(len(threads), size)
         if space != "generic":
             part(machine, threads, at, space, data)
             return

@@ -402,7 +402,7 @@ class Asynchronous:
         flight = _Flight(self.next, step, thread, granules, reads, deliver, barriers)
         self.next += 1
         self.flights[flight.number] = flight
-        if reads:
+        if reads and len(granules):  # a tcgen05.commit has none
             machine.begin_reading(granules, flight.number)
         else:
             machine.flight[granules] = flight.number
@@ -416,7 +416,7 @@ class Asynchronous:
         if not flight.reads:
             still = machine.flight[flight.granules] == flight.number
             machine.flight[flight.granules[still]] = 0
-        elif not flight.source_read:
+        elif not flight.source_read and len(flight.granules):
             machine.end_reading(flight.granules, flight.number)
         flight.deliver()
         for place, size in flight.barriers:

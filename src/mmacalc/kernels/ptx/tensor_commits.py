@@ -121,7 +121,8 @@ class _Commit:
         return self.thread, *((None, 0) if self.first is None else (self.first.agent, self.first.phase + 1))
 
     def __call__(self) -> None:
-        carry_out([self])
+        if self.queue:
+            carry_out([self])
         # It says that all earlier products of the thread are complete, those of its earlier commits included.
         known = self.machine.tensor_memory.commits.setdefault(self.thread, {})
         _, agent, clock = self.learnt()
