@@ -357,6 +357,11 @@ class _Product:
 
     def carry_out(self, at: Array) -> None:
         """Compute D of some of the threads, by their indices."""
+        for observer in self.machine.launch.observers:
+            starts = self.ctas[at] * self.machine.shared_size
+            places = {name: (starts[..., None, None] + one).reshape(len(at), -1, one.shape[1])
+                      for name, one in self.matrices.items()}  # fmt: skip
+            observer.multiplying(self.step, self.machine.threads(self.threads[at]), places)
         left = self._by_core(at)
         if left is None:
             self._on_numpy(at, True)
@@ -412,11 +417,6 @@ class _Product:
     def _on_numpy(self, at: Array, check: bool) -> None:
         """As `carry_out`, of any operands. check: whether what D adds to is still to be looked at."""
         ctas, inst = self.ctas[at], self.form.inst
-        for observer in self.machine.launch.observers:
-            starts = ctas * self.machine.shared_size
-            places = {name: (starts[..., None, None] + one).reshape(len(ctas), -1, one.shape[1])
-                      for name, one in self.matrices.items()}  # fmt: skip
-            observer.multiplying(self.step, self.machine.threads(self.threads[at]), places)
         codes = {name: self._elements(name, ctas) for name in self.matrices}
         if "B" in codes:
             codes["B"] = codes["B"].swapaxes(-1, -2)
