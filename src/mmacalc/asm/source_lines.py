@@ -98,7 +98,7 @@ def _of_units(content: bytes, read: Callable[[Any, Any], Iterator[_Read]]) -> It
         elf = ELFFile(BytesIO(content))
         if elf.get_section_by_name(".debug_line") is None:
             return
-        debug = elf.get_dwarf_info()
+        debug = elf.get_dwarf_info(relocate_dwarf_sections=False)  # it is linked
         for unit in debug.iter_CUs():
             yield from read(debug, unit)
     except (DWARFError, ELFError, ELFParseError, KeyError, IndexError, AttributeError, ValueError, TypeError):

@@ -31,18 +31,20 @@ INLINE float with_c(const Floors f, double sum, int32_t top_p, float c, int32_t 
 INLINE void floored(const Task *t, int64_t first, int64_t last, const int W, const int G, const int halves) {
     const Floors floors = {t->fraction, t->dot_fraction, t->sum_fraction, t->reach};
     ROWS_BEGIN(float) EXPONENTS
-        float d[MOST_LANES];
-        int32_t bad[MOST_LANES];
-        LANES { d[j] = c[j]; bad[j] = 0; }
+        float d[TILE];
+        int32_t bad[TILE];
+        ELEMENTS(d[n] = c[i][j];);
+        LANES bad[j] = 0;
         for (int64_t k0 = 0; k0 < K; k0 += G) {
-            int16_t e[2][MOST_LANES];
-            float scale[2][MOST_LANES];
-            uint32_t sum[2][MOST_LANES];
+            int32_t e[2][TILE];
+            float scale[2][TILE];
+            uint32_t sum[2][TILE];
             for (int h = 0; h < halves; h++) {
-                LARGEST(e[h], k0 + h, k0 + G, halves)
+                LARGEST(e[h], k0 + h, k0 + G, halves);
                 LANES {
-                    bad[j] |= (e[h][j] > HIGH) | ((e[h][j] < LOW) & (e[h][j] > NOTHING));
-                    scale[h][j] = pow2f(t->fraction - clamp(e[h][j], LOW, HIGH));
+                    const int32_t top = e[h][j];
+                    bad[j] |= (top > HIGH) | ((top < LOW) & (top > NOTHING));
+                    scale[h][j] = pow2f(t->fraction - clamp(top, LOW, HIGH));
                     sum[h][j] = 0;
                 }
                 CUT_SUM(sum[h], scale[h], k0 + h, k0 + G, halves)
@@ -57,7 +59,7 @@ INLINE void floored(const Task *t, int64_t first, int64_t last, const int W, con
                     d[j] = with_c(floors, s, top, d[j], &bad[j]);
                 }
         }
-        finish(c, d, flags, bad, W);
+        FINISH(d, bad);
     }
 }
 
@@ -66,17 +68,17 @@ INLINE void floored(const Task *t, int64_t first, int64_t last, const int W, con
 INLINE float settled(float v, int flush) { return flush && fabsf(v) < 1.17549435e-38f ? v * 0.0f : v; }
 INLINE void pairwise(const Task *t, int64_t first, int64_t last, const int W, const int G, const int flush) {
     ROWS_BEGIN(float)
-        float d[MOST_LANES];
-        int32_t bad[MOST_LANES];
-        LANES { d[j] = c[j]; bad[j] = 0; }
+        float d[TILE];
+        int32_t bad[TILE];
+        ELEMENTS(d[n] = c[i][j];);
+        LANES bad[j] = 0;
         for (int64_t k0 = 0; k0 < K; k0 += G) {
-            float p[4][MOST_LANES];
+            float p[4][TILE];
             for (int k = 0; k < G; k++) {
-                const float f = x[k0 + k], *z = y + (k0 + k) * N;
                 if (G == 1)
-                    LANES d[j] = fmaf(f, z[j], d[j]);
+                    ELEMENTS(d[n] = fmaf(x[i][k0 + k], y[i][(k0 + k) * N + j], d[n]););
                 else
-                    LANES p[k][j] = settled(f * z[j], flush);
+                    ELEMENTS(p[k][n] = settled(x[i][k0 + k] * y[i][(k0 + k) * N + j], flush););
             }
             if (G == 2)
                 LANES d[j] = settled(d[j] + settled(p[0][j] + p[1][j], flush), flush);
@@ -92,25 +94,22 @@ INLINE void pairwise(const Task *t, int64_t first, int64_t last, const int W, co
                 memcpy(&sign, &d[j], 4);
                 bad[j] |= (d[j] == 0) & (sign < 0);
             }
-        finish(c, d, flags, bad, W);
+        FINISH(d, bad);
     }
 }
 
 /* A group's products, exact in float64, added to float64 sums; and sums in D's format, which is `out`. */
 #define ADD_PRODUCTS(sum)                                                                                               \
-    for (int64_t k = k0; k < k0 + G; k++) {                                                                             \
-        const double f = x[k];                                                                                          \
-        const float *z = y + k * N;                                                                                     \
-        LANES sum[j] += f * (double)z[j];                                                                               \
-    }
+    for (int64_t k = k0; k < k0 + G; k++)                                                                               \
+        ELEMENTS(sum[n] += (double)x[i][k] * (double)y[i][k * N + j];);
 #define NARROWED(total)                                                                                                 \
     if (out == OUT_F32)                                                                                                 \
-        LANES d[j] = (float)((total) + 0.0);                                                                            \
+        LANES d[j] = (float)((total) + 0.0);                                                                         \
     else                                                                                                                \
         LANES {                                                                                                         \
             double v = nearest((total) + 0.0, out == OUT_F16 ? 10 : 7, out == OUT_F16 ? -14 : -126);                    \
-            bad[j] |= (out == OUT_F16) & (fabs(v) > 65504.0);                                                           \
-            d[j] = (float)v;                                                                                            \
+            bad[j] |= (out == OUT_F16) & (fabs(v) > 65504.0);                                                        \
+            d[j] = (float)v;                                                                                         \
         }
 
 /* exact. While no bit of a term lies further below the largest exponent than float64 has bits, the terms are added as
@@ -122,27 +121,27 @@ INLINE void exact(const Task *t, int64_t first, int64_t last, const int W, const
     for (int64_t g = 1; g < G; g *= 2)
         room--;
     ROWS_BEGIN(float) EXPONENTS
-        float d[MOST_LANES];
-        int32_t bad[MOST_LANES];
-        LANES { d[j] = c[j]; bad[j] = 0; }
+        float d[TILE];
+        int32_t bad[TILE];
+        ELEMENTS(d[n] = c[i][j];);
+        LANES bad[j] = 0;
         for (int64_t k0 = 0; k0 < K; k0 += G) {
-            int16_t e[MOST_LANES], least[MOST_LANES];
-            double high[MOST_LANES], low[MOST_LANES], big[MOST_LANES];
+            int16_t e[TILE], least[TILE];
+            double high[TILE], low[TILE], big[TILE];
+            int32_t lowest[TILE], top[TILE];
+            int32_t spread = 0;
             LANES { e[j] = 2 * EMPTY; least[j] = 0; }
-            for (int64_t k = k0; k < k0 + G; k++) {
-                const int16_t s = ex[k], *z = ey + k * N;
-                LANES {
-                    int16_t p = (int16_t)(s + z[j]), q = p < NOTHING ? 0 : (int16_t)(p - HUGE_EXPONENT);
-                    e[j] = p > e[j] ? p : e[j];
-                    least[j] = q < least[j] ? q : least[j];
-                }
-            }
-            int32_t lowest[MOST_LANES], top[MOST_LANES], spread = 0;
+            for (int64_t k = k0; k < k0 + G; k++)
+                ELEMENTS(
+                    int16_t p = (int16_t)(ex[i][k] + ey[i][k * N + j]);
+                    int16_t q = p < NOTHING ? 0 : (int16_t)(p - HUGE_EXPONENT);
+                    e[n] = p > e[n] ? p : e[n];
+                    least[n] = q < least[n] ? q : least[n];);
             LANES {
                 int32_t ec = exponent_of(d[j]), of_c = ec > NOTHING ? ec - 23 : 0;
+                int32_t below = least[j] + HUGE_EXPONENT - low_bits;
                 top[j] = larger(e[j], ec);
-                lowest[j] = least[j] + HUGE_EXPONENT - low_bits;
-                lowest[j] = of_c < lowest[j] ? of_c : lowest[j];
+                lowest[j] = of_c < below ? of_c : below;
                 spread |= (top[j] > NOTHING) & (top[j] - lowest[j] > room);
             }
             if (!spread) { /* all sums on the way are numbers of float64 */
@@ -157,18 +156,14 @@ INLINE void exact(const Task *t, int64_t first, int64_t last, const int W, const
                 high[j] = ((double)d[j] + big[j]) - big[j];
                 low[j] = (double)d[j] - high[j];
             }
-            for (int64_t k = k0; k < k0 + G; k++) {
-                const double f = x[k];
-                const float *z = y + k * N;
-                LANES {
-                    double p = f * (double)z[j], h = (p + big[j]) - big[j];
-                    high[j] += h;
-                    low[j] += p - h;
-                }
-            }
+            for (int64_t k = k0; k < k0 + G; k++)
+                ELEMENTS(
+                    double p = (double)x[i][k] * (double)y[i][k * N + j], h = (p + big[n]) - big[n];
+                    high[n] += h;
+                    low[n] += p - h;);
             NARROWED(odd_sum(high[j], low[j]))
         }
-        finish(c, d, flags, bad, W);
+        FINISH(d, bad);
     }
 }
 
@@ -176,60 +171,64 @@ INLINE void exact(const Task *t, int64_t first, int64_t last, const int W, const
 INLINE void exact_narrow(const Task *t, int64_t first, int64_t last, const int W, const int64_t G) {
     const int out = t->out;
     ROWS_BEGIN(float)
-        float d[MOST_LANES];
-        int32_t bad[MOST_LANES];
-        LANES { d[j] = c[j]; bad[j] = 0; }
+        float d[TILE];
+        int32_t bad[TILE];
+        ELEMENTS(d[n] = c[i][j];);
+        LANES bad[j] = 0;
         for (int64_t k0 = 0; k0 < K; k0 += G) {
-            double sum[MOST_LANES];
+            double sum[TILE];
             LANES sum[j] = 0;
             ADD_PRODUCTS(sum)
             NARROWED(odd_sum(sum[j], (double)d[j]))
         }
-        finish(c, d, flags, bad, W);
+        FINISH(d, bad);
     }
 }
 
 /* block_scaled_fp4: runs of 16 products are added exactly in float32 and scaled; four runs and c are cut and added. */
 INLINE void block_scaled(const Task *t, int64_t first, int64_t last, const int W) {
     ROWS_BEGIN(float)
-        const int64_t R = t->group, runs = t->depth / R;
-        const float *sa = (const float *)t->scale_a + r * runs, *sb = (const float *)t->scale_b + strip * runs;
-        const int16_t *ea = t->exponent_sa + r * runs, *eb = t->exponent_sb + strip * runs;
-        float d[MOST_LANES];
-        int32_t bad[MOST_LANES];
-        LANES { d[j] = c[j]; bad[j] = 0; }
+        const int64_t G = t->group, runs = t->depth / G;
+        const float *sa[MOST_PARTS], *sb[MOST_PARTS];
+        const int16_t *ea[MOST_PARTS], *eb[MOST_PARTS];
+        for (int i = 0; i < PARTS; i++) {
+            sa[i] = (const float *)t->scale_a + row[i] * runs;
+            sb[i] = (const float *)t->scale_b + strip * runs + i % C * V;
+            ea[i] = t->exponent_sa + row[i] * runs;
+            eb[i] = t->exponent_sb + strip * runs + i % C * V;
+        }
+        float d[TILE];
+        int32_t bad[TILE];
+        ELEMENTS(d[n] = c[i][j];);
+        LANES bad[j] = 0;
         for (int64_t run = 0; run < runs; run += 4) {
-            double term[4][MOST_LANES], total[MOST_LANES];
-            int32_t top[MOST_LANES];
+            double term[4][TILE], total[TILE];
+            int32_t top[TILE];
             LANES top[j] = larger(exponent_of(d[j]), t->lowest);
-            for (int i = 0; i < 4; i++) {
-                float sum[MOST_LANES], size[MOST_LANES];
+            for (int h = 0; h < 4; h++) {
+                const int64_t at = run + h;
+                float sum[TILE], size[TILE];
                 LANES { sum[j] = 0; size[j] = 0; }
-                for (int64_t k = (run + i) * R; k < (run + i + 1) * R; k++) {
-                    const float f = x[k], *z = y + k * N;
-                    LANES { float p = f * z[j]; sum[j] += p; size[j] += fabsf(p); }
-                }
-                const float u = sa[run + i], *v = sb + (run + i) * N;
-                const int16_t s = ea[run + i], *z = eb + (run + i) * N;
-                LANES {
-                    term[i][j] = (double)sum[j] * ((double)u * (double)v[j]);
-                    int32_t p = s + z[j];
-                    bad[j] |= p > HUGE_EXPONENT;
-                    top[j] = size[j] != 0 && p > top[j] ? p : top[j];
-                }
+                for (int64_t k = at * G; k < (at + 1) * G; k++)
+                    ELEMENTS(float p = x[i][k] * y[i][k * N + j]; sum[n] += p; size[n] += fabsf(p););
+                ELEMENTS(
+                    term[h][n] = (double)sum[n] * ((double)sa[i][at] * (double)sb[i][at * N + j]);
+                    int32_t p = ea[i][at] + eb[i][at * N + j];
+                    bad[n] |= p > HUGE_EXPONENT;
+                    top[n] = size[n] != 0 && p > top[n] ? p : top[n];);
             }
             LANES {
                 bad[j] |= (top[j] > HIGH) | ((top[j] < LOW) & (top[j] != t->lowest));
                 double scale = pow2(t->fraction - clamp(top[j], -200, HIGH));
                 total[j] = trunc((double)d[j] * scale) + 0.0; /* no minus zero */
-                for (int i = 0; i < 4; i++)
-                    total[j] += trunc(term[i][j] * scale);
+                for (int h = 0; h < 4; h++)
+                    total[j] += trunc(term[h][j] * scale);
                 bad[j] |= (top[j] == t->lowest) & (total[j] != 0);
                 double cut = of_bits(bits_of(total[j]) & -(1LL << 29));
                 d[j] = (float)(cut * pow2(clamp(top[j], -200, HIGH) - t->fraction));
             }
         }
-        finish(c, d, flags, bad, W);
+        FINISH(d, bad);
     }
 }
 
@@ -268,15 +267,13 @@ EXPORT void mmacalc_block_scaled_fp4(const Task *t, int64_t first, int64_t last)
     WIDTHS(block_scaled(t, first, last, W));
 }
 EXPORT void mmacalc_fma_chain_f64(const Task *t, int64_t first, int64_t last) {
-    const int W = 8; /* two vectors of AVX-512 */
+    const int W = 8;
     ROWS_BEGIN(double)
-        double d[8];
-        LANES d[j] = c[j];
-        for (int64_t k = 0; k < K; k++) {
-            const double f = x[k], *z = y + k * N;
-            LANES d[j] = fma(f, z[j], d[j]);
-        }
-        LANES { c[j] = d[j]; flags[j] |= !(fabs(d[j]) <= 1.7976931348623157e308); }
+        double d[TILE];
+        ELEMENTS(d[n] = c[i][j];);
+        for (int64_t k = 0; k < K; k++)
+            ELEMENTS(d[n] = fma(x[i][k], y[i][k * N + j], d[n]););
+        ELEMENTS(c[i][j] = d[n]; own[i][j] |= !(fabs(d[n]) <= 1.7976931348623157e308););
     }
 }
 /* The sources that it is compiled from: mmacalc.emulator.core.version. */

@@ -12,7 +12,6 @@
 #define HUGE_EXPONENT 2000 /* the exponents of infinities and NaN are above; NONFINITE is 12288 */
 #define LOW (-94)          /* alignments between LOW and HIGH scale in float32 without rounding anything that counts */
 #define HIGH 94
-#define MOST_LANES 32
 
 #if defined(_WIN32)
 #define VISIBLE __declspec(dllexport)
@@ -70,37 +69,108 @@ INLINE double odd_sum(double x, double y) {
     return of_bits(error != 0 && (b & 1) == 0 ? b + step : b);
 }
 
-INLINE void finish(float *restrict c, const float *restrict d, uint8_t *restrict flags, const int32_t *restrict bad, int W) {
-    for (int j = 0; j < W; j++) {
-        c[j] = d[j];
-        flags[j] |= (uint8_t)((bad[j] != 0) | !(fabsf(d[j]) <= 3.4028234e38f));
-    }
-}
-
-/* Loops of every kernel: x, ex are a row of A; y, ey columns of B from j0 on, line after line of k, N apart; c and flags
- * are D's. B lies in strips of N columns, one after the other, so that a strip stays in the cache while all rows pass it. */
+/* Loops of every kernel: tiles of TILE elements, which are W columns of TILE / W rows, in parts of V, each of one row.
+ * Of part i x[i], ex[i] are the row of A; y[i], ey[i] its columns of B, line after line of k, N apart; c[i] and own[i]
+ * are D's elements and flags. Rows beyond the last one repeat it. B lies in strips of N columns, one after the other,
+ * so that a strip stays in the cache while all rows pass it. All else is computed of all elements alike: so GCC takes
+ * two vectors of 16 at once or more, of which one is computed while the others wait for results. */
+#ifndef TILE
+#define TILE 32
+#endif
+#define MOST_PARTS (TILE / 8)
 #define ROWS_BEGIN(T)                                                                                                   \
+    const int V = W < 16 ? W : 16, R = TILE / W, PARTS = TILE / V, C = PARTS / R;                                       \
     for (int64_t j0 = 0; j0 < t->columns; j0 += W)                                                                      \
-        for (int64_t r = first; r < last; r++) {                                                                        \
+        for (int64_t r = first, rows; r < last; r += rows) {                                                            \
             const int64_t N = W, K = t->depth, entry = r / t->rows, strip = entry * t->columns + j0;                    \
-            const T *x = (const T *)t->a + r * K, *y = (const T *)t->b + strip * K;                                     \
-            T *c = (T *)t->c + r * t->columns + j0;                                                                     \
-            uint8_t *flags = t->flags + r * t->columns + j0;
-#define EXPONENTS const int16_t *ex = t->exponent_a + r * K, *ey = t->exponent_b + strip * K;
-#define LANES for (int j = 0; j < W; j++)
+            const int64_t end = (entry + 1) * t->rows < last ? (entry + 1) * t->rows : last;                            \
+            const T *x[MOST_PARTS], *y[MOST_PARTS];                                                                     \
+            T *c[MOST_PARTS];                                                                                           \
+            uint8_t *own[MOST_PARTS];                                                                                   \
+            int64_t row[MOST_PARTS];                                                                                    \
+            rows = end - r < R ? end - r : R;                                                                           \
+            for (int i = 0; i < PARTS; i++) {                                                                           \
+                row[i] = r + (i / C < rows ? i / C : rows - 1);                                                         \
+                x[i] = (const T *)t->a + row[i] * K;                                                                    \
+                y[i] = (const T *)t->b + strip * K + i % C * V;                                                         \
+                c[i] = (T *)t->c + row[i] * t->columns + j0 + i % C * V;                                                \
+                own[i] = t->flags + row[i] * t->columns + j0 + i % C * V;                                               \
+            }
+#define EXPONENTS                                                                                                       \
+    const int16_t *ex[MOST_PARTS], *ey[MOST_PARTS];                                                                     \
+    for (int i = 0; i < PARTS; i++) {                                                                                   \
+        ex[i] = t->exponent_a + row[i] * K;                                                                             \
+        ey[i] = t->exponent_b + strip * K + i % C * V;                                                                  \
+    }
+#define LANES for (int j = 0; j < TILE; j++)
+/* GCC would replace a loop of 16 turns or less by its turns, before it looks for vectors. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define AS_A_LOOP _Pragma("GCC unroll 1")
+#else
+#define AS_A_LOOP
+#endif
+#define PART(number, ...)                                                                                               \
+    AS_A_LOOP for (int j = 0; j < V; j++) { enum { i = number }; const int n = number * V + j; (void)n; __VA_ARGS__ }
+/* Statements for each element of a tile: its part, i, its place in it, j, and in the tile, n. */
+#define ELEMENTS(...)                                                                                                   \
+    do {                                                                                                                \
+        if (W == TILE) {                                                                                                \
+            LANES { enum { i = 0 }; const int n = j; (void)n; __VA_ARGS__ }                                             \
+        } else {                                                                                                        \
+            PART(0, __VA_ARGS__)                                                                                        \
+            PART(1, __VA_ARGS__)                                                                                        \
+            if (PARTS > 2) {                                                                                            \
+                PART(2, __VA_ARGS__)                                                                                    \
+                PART(3, __VA_ARGS__)                                                                                    \
+            }                                                                                                           \
+            if (PARTS > 4) {                                                                                            \
+                PART(4, __VA_ARGS__)                                                                                    \
+                PART(5, __VA_ARGS__)                                                                                    \
+                PART(6, __VA_ARGS__)                                                                                    \
+                PART(7, __VA_ARGS__)                                                                                    \
+            }                                                                                                           \
+        }                                                                                                               \
+    } while (0)
+
+INLINE void finish(float *restrict c, const float *restrict d, uint8_t *restrict flags, const uint8_t *restrict wrong,
+                   const int V) {
+    AS_A_LOOP for (int j = 0; j < V; j++) c[j] = d[j];
+    AS_A_LOOP for (int j = 0; j < V; j++) flags[j] |= wrong[j];
+}
+/* Write a tile's results. */
+#define FINISH(d, bad)                                                                                                  \
+    do {                                                                                                                \
+        uint8_t wrong[TILE];                                                                                            \
+        LANES wrong[j] = (uint8_t)((bad[j] != 0) | !(fabsf(d[j]) <= 3.4028234e38f));                                    \
+        for (int i = 0; i < PARTS; i++)                                                                                 \
+            finish(c[i], d + i * V, own[i], wrong + i * V, V);                                                          \
+    } while (0)
 
 /* The largest exponent of the products k0, k0 + step ... below k1. */
 #define LARGEST(e, k0, k1, step)                                                                                        \
-    LANES e[j] = 2 * EMPTY;                                                                                             \
-    for (int64_t k = k0; k < k1; k += step) {                                                                           \
-        const int16_t s = ex[k], *z = ey + k * N;                                                                       \
-        LANES { int16_t p = (int16_t)(s + z[j]); e[j] = p > e[j] ? p : e[j]; }                                          \
-    }
+    do {                                                                                                                \
+        if (W == TILE) {                                                                                                \
+            int16_t most_[TILE];                                                                                        \
+            LANES most_[j] = 2 * EMPTY;                                                                                 \
+            for (int64_t k = k0; k < k1; k += step) {                                                                   \
+                const int16_t s = ex[0][k], *z = ey[0] + k * N;                                                         \
+                LANES { int16_t p = (int16_t)(s + z[j]); most_[j] = p > most_[j] ? p : most_[j]; }                      \
+            }                                                                                                           \
+            LANES e[j] = most_[j];                                                                                      \
+        } else {                                                                                                        \
+            LANES e[j] = 2 * EMPTY;                                                                                     \
+            for (int64_t k = k0; k < k1; k += step)                                                                     \
+                ELEMENTS(e[n] = larger(e[n], ex[i][k] + ey[i][k * N + j]););                                            \
+        }                                                                                                               \
+    } while (0)
 /* The products k0, k0 + step ... below k1, scaled and cut toward zero, added to sum. Unsigned: flagged lanes may wrap. */
 #define CUT_SUM(sum, scale, k0, k1, step)                                                                               \
     for (int64_t k = k0; k < k1; k += step) {                                                                           \
-        const float f = x[k], *z = y + k * N;                                                                           \
-        LANES sum[j] += (uint32_t)(int32_t)(f * z[j] * scale[j]);                                                       \
+        const float f = x[0][k], *z = y[0] + k * N;                                                                     \
+        if (W == TILE)                                                                                                  \
+            LANES sum[j] += (uint32_t)(int32_t)(f * z[j] * scale[j]);                                                   \
+        else                                                                                                            \
+            ELEMENTS(sum[n] += (uint32_t)(int32_t)(x[i][k] * y[i][k * N + j] * scale[n]););                             \
     }
 
 /* A call by W, the columns that are taken at once. */

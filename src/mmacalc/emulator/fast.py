@@ -211,7 +211,7 @@ def at_once(found: Kernel, columns: int) -> int:
     last = columns % 32 if columns < 64 else 0
     if not 0 < last <= 16:
         return 32
-    return 8 if last <= 8 or found.name == "dot4_floored" else 16  # which takes a third longer with 16 than with 8
+    return 8 if last <= 8 else 16
 
 
 # --- one chain ----------------------------------------------------------------------------------------------------

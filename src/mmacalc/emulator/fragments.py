@@ -38,7 +38,7 @@ class _Matrix(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ("at", "words", "copy", "values", "exponents")),
         ("count", ctypes.c_int64), ("copies", ctypes.c_int64), ("padded", ctypes.c_int64),
         ("bits", ctypes.c_int32), ("cut", ctypes.c_uint32),
-        ("mantissa", ctypes.c_int32), ("bias", ctypes.c_int32),
+        ("mantissa", ctypes.c_int32), ("bias", ctypes.c_int32), ("rows", ctypes.c_int64),
     ]  # fmt: skip
 
 
@@ -175,9 +175,12 @@ class Placed:
         matrix.bits, matrix.cut = form.bits, 0xFFFFE000 if form.bits == 32 and form.mantissa == 10 else 0xFFFFFFFF
         first, *copies = places
         matrix.count, matrix.at, matrix.padded = first.size, self._new(first.astype(np.int32)), bool((first < 0).any())
+        rows = first[: first.size // 16 * 16].reshape(-1, 16)
+        whole = form.bits == 32 and rows.size == first.size and not matrix.padded
+        matrix.rows = whole and bool((np.diff(rows, axis=1) == 1).all())
         if copies:  # an element is at the same place of a register in each copy
             words = [np.stack((first, one))[:, first >= 0] // (32 // form.bits) for one in copies]
-            pairs = np.unique(np.concatenate(words, axis=1), axis=1).astype(np.int32)
+            pairs = np.array(sorted({*zip(*np.concatenate(words, axis=1).tolist())}), np.int32).T
             matrix.copies = pairs.shape[1]
             matrix.words, matrix.copy = (self._new(np.ascontiguousarray(one)) for one in pairs)
 

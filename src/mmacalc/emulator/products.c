@@ -16,6 +16,7 @@ typedef struct {
     int64_t padded;            /* whether there is padding */
     int32_t bits, cut;         /* of an element; of tf32 the bits that count */
     int32_t mantissa, bias;    /* of a format of which `computed` gives what the tables do; mantissa is 0 of others */
+    int64_t rows;              /* whether 16 elements after each other lie so in a register */
 } Matrix;
 
 /* An instruction of the catalog in a batch of some waves. */
@@ -32,13 +33,44 @@ typedef struct {
     uint32_t constant;
 } Product;
 
-INLINE uint32_t code_at(const void *file, int64_t at, int32_t bits) {
-    return bits == 32 ? ((const uint32_t *)file)[at] : bits == 16 ? ((const uint16_t *)file)[at] : ((const uint8_t *)file)[at];
-}
+/* The values and exponents of elements; of padding a zero. */
+#define TAKEN(name, type)                                                                                               \
+    INLINE void name(const Matrix *m, const type *restrict file, float *restrict values,                                \
+                     int16_t *restrict exponents) {                                                                     \
+        const int32_t *restrict at = m->at;                                                                             \
+        const float *restrict value_of = m->values;                                                                     \
+        const int16_t *restrict exponent_of = m->exponents;                                                             \
+        const int64_t count = m->count;                                                                                 \
+        if (exponents && !m->padded)                                                                                    \
+            for (int64_t i = 0; i < count; i++) {                                                                       \
+                const uint32_t code = file[at[i]];                                                                      \
+                values[i] = value_of[code];                                                                             \
+                exponents[i] = exponent_of[code];                                                                       \
+            }                                                                                                           \
+        else                                                                                                            \
+            for (int64_t i = 0; i < count; i++) {                                                                       \
+                values[i] = at[i] < 0 ? 0 : value_of[file[at[i]]];                                                      \
+                if (exponents)                                                                                          \
+                    exponents[i] = at[i] < 0 ? EMPTY : exponent_of[file[at[i]]];                                        \
+            }                                                                                                           \
+    }
+TAKEN(taken_8, uint8_t)
+TAKEN(taken_16, uint16_t)
+#undef TAKEN
 
-/* Values and exponents of codes of 16 or 8 bits, where a zero, an infinity or NaN is known by its exponent. The codes are
- * in the place of the exponents. */
-INLINE void computed(const Matrix *m, float *restrict values, int16_t *restrict exponents, const int bits) {
+/* Values and exponents of codes of 16 or 8 bits, where a zero, an infinity or NaN is known by its exponent. The codes
+ * come into the place of the exponents first. */
+INLINE void computed(const Matrix *m, const void *file, float *restrict values, int16_t *restrict exponents,
+                     const int bits) {
+    const int32_t *restrict const at = m->at;
+    const uint16_t *restrict const halves = file;
+    const uint8_t *restrict const bytes = file;
+    if (m->padded)
+        for (int64_t i = 0; i < m->count; i++)
+            exponents[i] = (int16_t)(at[i] < 0 ? 0 : bits == 16 ? halves[at[i]] : bytes[at[i]]);
+    else
+        for (int64_t i = 0; i < m->count; i++)
+            exponents[i] = (int16_t)(bits == 16 ? halves[at[i]] : bytes[at[i]]);
     const int mantissa = m->mantissa, bias = m->bias, most = (1 << (bits - 1 - mantissa)) - 1;
     const float scale = pow2f(127 - bias);
     for (int64_t i = 0; i < m->count; i++) {
@@ -52,40 +84,17 @@ INLINE void computed(const Matrix *m, float *restrict values, int16_t *restrict 
     }
 }
 
-INLINE void taken(const Matrix *m, const void *file, float *restrict values, int16_t *restrict exponents,
-                  const int32_t bits) {
-    if (exponents && m->mantissa && bits < 32) {
-        const int32_t *restrict const at = m->at;
-        if (m->padded)
-            for (int64_t i = 0; i < m->count; i++)
-                exponents[i] = (int16_t)(at[i] < 0 ? 0 : code_at(file, at[i], bits));
-        else
-            for (int64_t i = 0; i < m->count; i++)
-                exponents[i] = (int16_t)code_at(file, at[i], bits);
-        computed(m, values, exponents, bits);
-        return;
-    }
+INLINE void taken_32(const Matrix *m, const uint32_t *restrict file, float *restrict values,
+                     int16_t *restrict exponents) {
+    const int32_t *restrict at = m->at;
+    const uint32_t cut = (uint32_t)m->cut;
     for (int64_t i = 0; i < m->count; i++) {
-        const int32_t at = m->at[i];
-        if (at < 0) {
-            values[i] = 0;
-            if (exponents)
-                exponents[i] = EMPTY;
-            continue;
+        const uint32_t code = at[i] < 0 ? 0 : file[at[i]] & cut;
+        memcpy(values + i, &code, 4);
+        if (exponents) {
+            const int32_t field = code >> 23 & 255;
+            exponents[i] = (int16_t)(code << 1 == 0 ? EMPTY : field == 255 ? 12288 : (field ? field : 1) - 127);
         }
-        uint32_t code = code_at(file, at, bits);
-        if (bits == 32) {
-            code &= (uint32_t)m->cut;
-            memcpy(values + i, &code, 4);
-            if (exponents) {
-                const int32_t field = code >> 23 & 255;
-                exponents[i] = (int16_t)(code << 1 == 0 ? EMPTY : field == 255 ? 12288 : (field ? field : 1) - 127);
-            }
-            continue;
-        }
-        values[i] = m->values[code];
-        if (exponents)
-            exponents[i] = m->exponents[code];
     }
 }
 
@@ -99,28 +108,49 @@ INLINE int alike(const Matrix *m, const uint32_t *file) {
 
 INLINE void read_matrix(const Matrix *m, const void *file, float *values, int16_t *exponents) {
     if (m->bits == 32)
-        taken(m, file, values, exponents, 32);
+        taken_32(m, file, values, exponents);
+    else if (exponents && m->mantissa && m->bits == 16)
+        computed(m, file, values, exponents, 16);
+    else if (exponents && m->mantissa)
+        computed(m, file, values, exponents, 8);
     else if (m->bits == 16)
-        taken(m, file, values, exponents, 16);
+        taken_16(m, file, values, exponents);
     else
-        taken(m, file, values, exponents, 8);
+        taken_8(m, file, values, exponents);
 }
 
-INLINE void read_sums(const Table *t, const uint32_t *restrict c, uint32_t constant, uint32_t *restrict sums) {
-    const int32_t *restrict const at = t->c.at;
-    const int64_t count = t->d.count;
-    if (c && !t->d.padded)
-        for (int64_t i = 0; i < count; i++)
-            sums[i] = c[at[i]];
-    else
-        for (int64_t i = 0; i < count; i++)
-            sums[i] = t->d.at[i] < 0 ? 0 : c ? c[at[i]] : constant;
+/* C as it is in registers, all of it `constant` where there is none; and D to registers. */
+INLINE void read_sums(const Matrix *m, const uint32_t *restrict file, uint32_t constant, float *restrict sums) {
+    const int32_t *restrict at = m->at;
+    if (file && m->rows) {
+        for (int64_t i = 0; i < m->count; i += 16)
+            memcpy(sums + i, file + at[i], 64);
+        return;
+    }
+    for (int64_t i = 0; i < m->count; i++) {
+        const uint32_t code = at[i] < 0 ? 0 : file ? file[at[i]] : constant;
+        memcpy(sums + i, &code, 4);
+    }
+}
+INLINE void write_sums(const Matrix *m, uint32_t *restrict file, const float *restrict sums) {
+    const int32_t *restrict at = m->at;
+    if (m->rows) {
+        for (int64_t i = 0; i < m->count; i += 16)
+            memcpy(file + at[i], sums + i, 64);
+        return;
+    }
+    for (int64_t i = 0; i < m->count; i++)
+        if (at[i] >= 0)
+            memcpy(file + at[i], sums + i, 4);
 }
 
-INLINE void write_sums(const Table *t, uint32_t *restrict d, const uint32_t *restrict sums) {
-    const int32_t *restrict const at = t->d.at;
-    for (int64_t i = 0; i < t->d.count; i++)
-        d[at[i]] = sums[i];
+/* Whether the kernel flags an element that is no padding. */
+INLINE int flagged(const Matrix *m, const uint8_t *restrict flags) {
+    const int32_t *restrict at = m->at;
+    uint8_t bad = 0;
+    for (int64_t i = 0; i < m->count; i++)
+        bad |= flags[i] & (uint8_t)(at[i] >= 0);
+    return bad;
 }
 
 /* One product, C of which is a constant where it is NULL; whether it is done. */
@@ -131,23 +161,14 @@ INLINE int multiplied(const Table *t, const Task *task, const void *a, const voi
         return 0;
     read_matrix(&t->a, a, (float *)task->a, (int16_t *)task->exponent_a);
     read_matrix(&t->b, b, (float *)task->b, (int16_t *)task->exponent_b);
-    read_sums(t, c, constant, (uint32_t *)sums);
+    read_sums(&t->c, c, constant, sums);
     for (int64_t i = 0; task->flush && i < t->d.count; i++)
-        if (fabsf(sums[i]) < 1.17549435e-38f)
-            sums[i] = 0;
+        sums[i] = fabsf(sums[i]) < 1.17549435e-38f ? 0 : sums[i];
     memset(task->flags, 0, (size_t)t->d.count);
     t->kernel(task, 0, t->blocks * task->rows);
-    uint8_t bad = 0;
-    for (int64_t i = 0; i < t->d.count; i++)
-        bad |= t->d.at[i] < 0 ? 0 : task->flags[i];
-    if (bad)
+    if (flagged(&t->d, task->flags))
         return 0;
-    if (t->d.padded) {
-        for (int64_t i = 0; i < t->d.count; i++)
-            if (t->d.at[i] >= 0)
-                memcpy(d + t->d.at[i], sums + i, 4);
-    } else
-        write_sums(t, d, (const uint32_t *)sums);
+    write_sums(&t->d, d, sums);
     return 1;
 }
 

@@ -3,6 +3,7 @@
  * A product of two operands is exact in float32, while it is normal there; a step's terms lie on one grid and are below
  * 2^27 times it, so their sum is an int32.
  */
+#define TILE 64 /* whose steps are short, and each waits for the one before */
 #include "core.h"
 
 #define SMALL (-100)    /* a product of this exponent is a number of float32, whatever its factors' bits */
@@ -54,23 +55,28 @@ INLINE uint32_t below_zero(float v) { uint32_t word; memcpy(&word, &v, 4); retur
 INLINE void dot2(const Task *t, int64_t first, int64_t last, const int W, const int out) {
     const int F = t->fraction, further = t->reach - F, lowest = larger(t->lowest, -200), flush = out != OUT_F16;
     ROWS_BEGIN(float) EXPONENTS
-        float d[MOST_LANES];
-        int32_t bad[MOST_LANES];
-        LANES { d[j] = flush && fabsf(c[j]) < 0x1p-126f ? with_sign(0.0f, c[j]) : c[j]; bad[j] = 0; }
+        float d[TILE];
+        int32_t bad[TILE];
+        ELEMENTS(d[n] = flush && fabsf(c[i][j]) < 0x1p-126f ? with_sign(0.0f, c[i][j]) : c[i][j];);
+        LANES bad[j] = 0;
         for (int64_t k0 = 0; k0 < K; k0 += 2) {
-            const float f = x[k0], g = x[k0 + 1], *y0 = y + k0 * N, *y1 = y0 + N;
-            int16_t e[MOST_LANES];
-            LARGEST(e, k0, k0 + 2, 1)
+            int32_t e[TILE];
+            float products[2][TILE];
+            LARGEST(e, k0, k0 + 2, 1);
+            for (int h = 0; h < 2; h++)
+                ELEMENTS(products[h][n] = x[i][k0 + h] * y[i][(k0 + h) * N + j];);
             LANES {
-                int32_t most = larger(e[j], reached(d[j], lowest, further)), nothing = (e[j] < NOTHING) & (d[j] == 0.0f);
+                const float c0 = d[j];
+                int32_t most = larger(e[j], reached(c0, lowest, further)), nothing = (e[j] < NOTHING) & (c0 == 0.0f);
                 most = checked(most, nothing, &bad[j]);
-                float scale = with_sign(pow2f(F - most), d[j]), p = f * y0[j] * scale, q = g * y1[j] * scale;
+                float scale = with_sign(pow2f(F - most), c0);
+                float p = products[0][j] * scale, q = products[1][j] * scale;
                 uint32_t units = (uint32_t)(int32_t)p + (uint32_t)(int32_t)q; /* unsigned: flagged lanes may wrap */
-                units += (uint32_t)(int32_t)(d[j] * scale) - below_zero(p) - below_zero(q);
-                d[j] = narrowed(nothing ? 0 : (int32_t)units, with_sign(pow2f(most - F), d[j]), out, &bad[j]);
+                units += (uint32_t)(int32_t)(c0 * scale) - below_zero(p) - below_zero(q);
+                d[j] = narrowed(nothing ? 0 : (int32_t)units, with_sign(pow2f(most - F), c0), out, &bad[j]);
             }
         }
-        finish(c, d, flags, bad, W);
+        FINISH(d, bad);
     }
 }
 
@@ -79,49 +85,46 @@ INLINE void dot2(const Task *t, int64_t first, int64_t last, const int W, const 
 INLINE void dot4(const Task *t, int64_t first, int64_t last, const int W, const int P, const int out) {
     const int F = t->fraction, further = t->reach - F, lowest = larger(t->lowest, -200);
     ROWS_BEGIN(float) EXPONENTS
-        float d[MOST_LANES];
-        int32_t bad[MOST_LANES];
-        LANES { d[j] = c[j]; bad[j] = 0; }
+        float d[TILE];
+        int32_t bad[TILE];
+        ELEMENTS(d[n] = c[i][j];);
+        LANES bad[j] = 0;
         for (int64_t k0 = 0; k0 < K; k0 += 4) {
-            int16_t e[2][MOST_LANES], least[MOST_LANES];
-            uint32_t units[MOST_LANES];
-            int32_t most[MOST_LANES];
+            int16_t e[2][TILE], least[TILE];
+            uint32_t units[TILE];
+            int32_t most[TILE];
             LANES least[j] = 0;
             for (int h = 0; h < 4 / P; h++) {
                 LANES e[h][j] = 2 * EMPTY;
-                for (int64_t k = k0 + h * P; k < k0 + h * P + P; k++) {
-                    const int16_t s = ex[k], *z = ey + k * N;
-                    LANES {
-                        int16_t p = (int16_t)(s + z[j]), q = p < NOTHING ? 0 : p;
-                        e[h][j] = p > e[h][j] ? p : e[h][j];
-                        least[j] = q < least[j] ? q : least[j];
-                    }
-                }
+                for (int64_t k = k0 + h * P; k < k0 + h * P + P; k++)
+                    ELEMENTS(
+                        int16_t p = (int16_t)(ex[i][k] + ey[i][k * N + j]), q = p < NOTHING ? 0 : p;
+                        e[h][n] = p > e[h][n] ? p : e[h][n];
+                        least[n] = q < least[n] ? q : least[n];);
             }
             LANES {
                 int32_t top = P == 2 ? larger(e[0][j], e[1][j]) : e[0][j];
+                const int nothing = (top < NOTHING) & (d[j] == 0.0f);
                 bad[j] |= (least[j] < SMALL) | (least[j] - top < VANISHING);
-                most[j] = checked(larger(top, reached(d[j], lowest, further)), (top < NOTHING) & (d[j] == 0.0f), &bad[j]);
-                float own = d[j] * pow2f(F - most[j]);
-                int lost = (fabsf(own) < 1.0f) & (most[j] - F > lowest);
-                units[j] = lost ? 0 : (uint32_t)(int32_t)floorf(own);
+                most[j] = checked(larger(top, reached(d[j], lowest, further)), nothing, &bad[j]);
+                float own_units = d[j] * pow2f(F - most[j]);
+                int lost = (fabsf(own_units) < 1.0f) & (most[j] - F > lowest);
+                units[j] = lost ? 0 : (uint32_t)(int32_t)floorf(own_units);
             }
             for (int h = 0; h < 4 / P; h++) {
-                float scale[MOST_LANES];
-                uint32_t sum[MOST_LANES];
+                float scale[TILE];
+                uint32_t sum[TILE];
                 LANES {
                     scale[j] = pow2f(F - checked(e[h][j], e[h][j] < NOTHING, &bad[j]));
                     sum[j] = 0;
                 }
-                for (int64_t k = k0 + h * P; k < k0 + h * P + P; k++) {
-                    const float f = x[k], *z = y + k * N;
-                    LANES sum[j] += (uint32_t)(int32_t)floorf(f * z[j] * scale[j]);
-                }
+                for (int64_t k = k0 + h * P; k < k0 + h * P + P; k++)
+                    ELEMENTS(sum[n] += (uint32_t)(int32_t)floorf(x[i][k] * y[i][k * N + j] * scale[n]););
                 LANES units[j] += (uint32_t)((int32_t)sum[j] >> clamp(most[j] - e[h][j], 0, 31));
             }
             LANES d[j] = narrowed((int32_t)units[j], pow2f(most[j] - F), out, &bad[j]);
         }
-        finish(c, d, flags, bad, W);
+        FINISH(d, bad);
     }
 }
 

@@ -9,6 +9,7 @@ enum { VECTOR, ACCUMULATOR, SCALAR, CONSTANT }; /* what an operand is; its numbe
 typedef struct {
     uint8_t *waves;
     uint16_t *labels;
+    uint8_t *used;             /* one byte: 0 if no wave is entered */
 } Layer;
 
 /* The last accesses of a granule of global memory, or of a line of them that all have the same: GridRaces. */
@@ -58,6 +59,7 @@ typedef struct {
     uint64_t pattern; /* of LDS a number for the addresses, counted from a multiple of 256 on; of global memory twice the
                        * region, and one more if reads are to be listed */
     int64_t active;   /* active lanes */
+    int64_t entered;  /* of a load of LDS, whether it is in the layers */
 } Accessed;
 
 INLINE uint64_t exec_of(const Waves *w, int64_t wave, const int lanes) {
@@ -77,6 +79,7 @@ INLINE uint32_t *register_of(const Waves *w, int32_t operand, int64_t wave, cons
 }
 
 #define WORD(array, at, unit) ((unit) == 4 ? load4((array) + (at)) : (unit) == 2 ? load2((array) + (at)) : (array)[at])
+INLINE uint64_t load8(const uint8_t *p) { uint64_t v; memcpy(&v, p, 8); return v; }
 INLINE uint32_t load4(const uint8_t *p) { uint32_t v; memcpy(&v, p, 4); return v; }
 INLINE uint32_t load2(const uint8_t *p) { uint16_t v; memcpy(&v, p, 2); return v; }
 /* A narrow word as it is put into a register: narrow is 1, plus 2 if the sign is extended, plus 4 or 8 if it goes to the

@@ -7,7 +7,7 @@ from collections import Counter
 from ..base.checks import arguments_checked
 from ..base.errors import Error, plural
 from ..base.json_form import encoded
-from ..base.records import json_keys
+from ..base.records import Cache, json_keys
 from ..throughput import MATRIX_UNITS, peak
 
 TYPE_CHECKING = False
@@ -39,6 +39,8 @@ KEYS = (
     "findings",
 )
 """What JSON has of every report (`mmacalc.base.records.json_keys`)."""
+_peaks = Cache(64)
+"""The peak rates by instruction and formats."""
 
 
 @json_keys(*KEYS)
@@ -104,7 +106,9 @@ class Report:
 
     @staticmethod
     def _peak(inst: Instruction, fields: dict[str, int]) -> int | None:
-        return peak(inst.arch, *{inst.format(operand, fields).name for operand in "AB"})
+        names = frozenset([inst.format(operand, fields).name for operand in "AB"])
+        found: int | None = _peaks.get((inst, names), lambda: peak(inst.arch, *names))
+        return found
 
     @property
     def flops_per_unit_and_cycle(self) -> float | None:

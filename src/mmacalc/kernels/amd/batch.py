@@ -10,6 +10,7 @@ import numpy as np
 
 from ...base.errors import Error, plural
 from ..device.findings import Reporter, Stop
+from ..device.launch import collector_paused
 from ..device.scheduler import Waves
 from ..device.undefined import unpacked
 from .checks import Alignment, Barriers, Bounds, Moves, Products, Races, Unread, Waits
@@ -153,7 +154,8 @@ class Batch:
             KeyboardInterrupt: with the places of the waves.
         """
         try:
-            self._run(tick)
+            with collector_paused():
+                self._run(tick)
         except KeyboardInterrupt:
             if len(self._rows):
                 self.registers.pc[self._rows] = self.running.instruction.address
@@ -390,10 +392,14 @@ class Batch:
             for workgroup in sorted(released):
                 unwaited += self._unwaited.pop((workgroup, 0), [])
             self.lds.barrier(released, unwaited)
-        met = self.cluster.released()
-        if len(met):
-            self.grid_races.met_cluster(met, self.cluster.waited[met], self.cluster.size)
-        if self.named.released() or released or len(met):
+        if self.waves.elsewhere.any():
+            met = self.cluster.released()
+            if len(met):
+                self.grid_races.met_cluster(met, self.cluster.waited[met], self.cluster.size)
+            released = released or met.tolist()
+            if self.named.released():
+                return
+        if released:
             return
         if self.waves.resume():
             self._check_progress()

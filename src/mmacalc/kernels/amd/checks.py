@@ -322,6 +322,8 @@ class Barriers:
     def met(self, workgroups: list[int]) -> None:
         """The waves of some workgroups have met, those of each."""
         waves, shape = self.waves, (len(self.waves.groups), -1)
+        if not waves.ended.any() and (waves.place == waves.place[0]).all():
+            return
         live, places = (~waves.ended).reshape(shape)[workgroups], waves.place.reshape(shape)[workgroups]
         first = np.where(live, places, places.max()).min(axis=1)
         last = np.where(live, places, 0).max(axis=1)
@@ -554,7 +556,7 @@ class Unread:
     def finish(self, program: Program, tally: Tally) -> None:
         """Note for each instruction the bytes that it was the last one to write, and that nothing has read."""
         unread = (self._writer >= 0) & (self._read == 0)
-        for address in np.unique(self._writer[unread]).tolist():
+        for address in sorted({*self._writer[unread].tolist()}):
             bytes_ = np.flatnonzero(unread & (self._writer == address)).tolist()
             what = f"{plural(len(bytes_), 'byte')} of LDS that nothing reads: {lanes_text(tuple(bytes_), 'byte')}"
             tally.note(entry_at(tally, "never read", program.instructions[address], f"writes {what}", 1))

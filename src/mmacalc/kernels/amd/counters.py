@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 __all__ = ["Counters", "Flight", "Landing", "Translations"]
 
 
+COPIES = ("load", "async", "tensor")
+"""The kinds of accesses that copy between memory and LDS, if they touch LDS at all."""
+
+
 class Landing:
     """What an access writes into LDS, or reads of it (`kind`, of `device.races`): `size` bytes at each of some offsets,
     by these waves of the batch; numbers: of the waves in their workgroups, from 1."""
@@ -127,13 +131,15 @@ class Flight:
     @property
     def lands(self) -> bool:
         """Whether it copies between memory and LDS; what else writes there is in the order of its accesses."""
-        return bool(self.landings) and self.kind in ("load", "async", "tensor")
+        return bool(self.landings) and self.kind in COPIES
 
 
 class Counters:
-    """The outstanding accesses of a batch of waves. busy: by register, those that write it. translations: those that
-    may be issued again; None of targets without XCNT."""
+    """The outstanding accesses of a batch of waves. busy: by register, those that write it. copies: whether there was
+    one that may copy between memory and LDS. translations: those that may be issued again; None of targets without
+    XCNT."""
 
+    copies: bool
     disorderly: tuple[str, ...]
     generation: str
     kinds: dict[str, tuple[str, ...]]
@@ -151,6 +157,7 @@ class Counters:
         self.flights: list[Flight] = []
         self.busy: dict[int, list[Flight]] = {}
         self.landings: list[Landing] = []  # of the instruction that is being carried out
+        self.copies = False
 
     def issue(
         self, group: Group, address: int, kind: str, numbers: frozenset[int], writes_lds: bool = False
@@ -158,15 +165,20 @@ class Counters:
         """Enter an access of the group's waves; None if no check asks whether it has ended."""
         landings, self.landings = tuple(self.landings), []
         orderly = kind not in self.disorderly
+        self.copies |= kind in COPIES and (writes_lds or bool(landings) or kind != "load")
         kept = numbers or writes_lds or landings or "flat" in kind or kind == "store"
         sequence, order = {}, {}
         for name in self.kinds[kind]:
-            self.issued[name][group.rows] += 1
-            self.orderly[name][group.rows] += orderly
+            issued, among = self.issued[name], self.orderly[name]
+            issued[group.rows] += 1
+            if orderly:
+                among[group.rows] += 1
             if kept:
-                own = np.zeros(self.waves, np.int64)
-                own[group.rows] = self.issued[name][group.rows]
-                sequence[name], order[name] = own, self.orderly[name].copy()
+                own = issued.copy()
+                if group.count < self.waves:
+                    own[:] = 0
+                    own[group.rows] = issued[group.rows]
+                sequence[name], order[name] = own, among.copy()
         if not kept:
             return None
         flight = Flight(address, kind, numbers, sequence, order if orderly else None)
@@ -192,7 +204,7 @@ class Counters:
         for name, number in waits.items():
             if self.translations is not None:
                 self.translations.wait(group, name, number)
-            if name not in self.issued:
+            if name not in self.issued or not self.flights:
                 continue
             for flight in [flight for flight in self.flights if name in flight.sequence]:
                 if number and flight.order is None:

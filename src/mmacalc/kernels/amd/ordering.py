@@ -38,16 +38,19 @@ __all__ = ["GlobalChecks", "GlobalRaces", "communicates", "global_checks"]
 
 
 class GlobalChecks:
-    """What the batches of a launch share: who accessed what, in which order, on which grid of which clusters."""
+    """What the batches of a launch share: who accessed what, in which order, on which grid of which clusters. grades:
+    of accesses by the addresses of their instructions, kept for the next launch."""
 
     cluster: Dim3
+    grades: dict[int, Grade]
     grid: Dim3
     order: GlobalOrder
     shadow: GridRaces
 
-    def __init__(self, shadow: GridRaces, order: GlobalOrder, grid: tuple[Dim3, Dim3]) -> None:
-        self.shadow, self.order, (self.grid, self.cluster) = shadow, order, grid
-        self.grades: dict[int, Grade] = {}
+    def __init__(
+        self, shadow: GridRaces, order: GlobalOrder, grid: tuple[Dim3, Dim3], grades: dict[int, Grade]
+    ) -> None:
+        self.shadow, self.order, (self.grid, self.cluster), self.grades = shadow, order, grid, grades
 
     def place(self, workgroup: int) -> tuple[int, int, int]:
         """Where a workgroup is in the grid: they are numbered cluster by cluster."""
@@ -396,7 +399,8 @@ def global_checks(
         tally.note(entry_at(tally, "not checked", ordering or program.of_kernel(kernel)[0], message, 1))
         return None
     order = GlobalOrder(model, each, total, ordering is not None)
-    return GlobalChecks(GridRaces(memory, granule, order), order, sizes)
+    grades: dict[int, Grade] = program.remembered("grades", kernel.address, dict)
+    return GlobalChecks(GridRaces(memory, granule, order), order, sizes, grades)
 
 
 def _accesses(listed: Sequence[DecodedInstruction]) -> tuple[DecodedInstruction | None, int]:

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    _Results = tuple["Array", "Array", "Array", list[Any]]
+    """What the core gives of accesses: a pattern, how many there are and whether they are entered; their places; of
+    each wave the lanes; and what they are for the core."""
+
     from ...base.arrays import Array
     from ..device.grid_races import GridRaces
     from ..device.memory import GlobalMemory
@@ -48,7 +52,7 @@ __all__ = ["CoreWaves", "Run", "planned"]
 
 _KINDS = ("read", "write", "atomic", "compare-and-swap", "unwaited", "unfetched", "unread")
 """Of accesses of LDS, in the order of the enum in waves.h."""
-_COMPUTES, _MOVES, _MULTIPLIES, _REACHES, _MASKS = range(5)
+_COMPUTES, _LOADS, _STORES, _MULTIPLIES, _REACHES, _MASKS = range(6)
 _EXEC = frozenset([SCALARS + EXEC, SCALARS + EXEC + 1])
 _WORDS = 64
 """Words of room for each lane that runs: two numbers of 64 bits for each byte of an access."""
@@ -57,7 +61,7 @@ _WORDS = 64
 class _Layer(ctypes.Structure):
     """The struct Layer of waves.h."""
 
-    _fields_ = [("waves", ctypes.c_void_p), ("labels", ctypes.c_void_p)]
+    _fields_ = [("waves", ctypes.c_void_p), ("labels", ctypes.c_void_p), ("used", ctypes.c_void_p)]
 
 
 class _Waves(ctypes.Structure):
@@ -153,6 +157,20 @@ class CoreWaves:
         self._lands = flights
         self._struct.landing = address(self._landing) if flights else None
 
+    def defer(self, move: Any, active: Array, places: Array) -> None:
+        """Keep the loads of LDS that the core has just carried out, to be entered when something asks. active: of each
+        wave the lanes."""
+        assert self._lds is not None
+        rows = self._rows
+
+        def enter() -> None:
+            entered = core.function("enter_loads", (ctypes.c_void_p,) * 4)
+            assert entered is not None
+            entered(self._struct_of(rows), ctypes.addressof(move), address(active), address(places))
+
+        if len(places):
+            self._lds.races.defer(enter, len(places))
+
     def left(self, group: Group) -> Array:
         """In which waves of a group the last product is still to do."""
         found: Array = self.declined[: group.count] != 0
@@ -160,15 +178,21 @@ class CoreWaves:
 
     def of(self, group: Group) -> int:
         """The address of the struct, for the waves of a group."""
-        struct, rows = self._struct, group.numbers()
-        if len(rows) != len(self._rows) or not (rows == self._rows).all():
+        return self._struct_of(group.numbers())
+
+    def _struct_of(self, rows: Array) -> int:
+        """The address of the struct, for some waves."""
+        struct = self._struct
+        if rows is not self._rows and not (len(rows) == len(self._rows) and (rows == self._rows).all()):
             self._rows = np.ascontiguousarray(rows, np.int64)
             struct.rows, struct.count = address(self._rows), len(rows)
         if self._lds is not None and self._lds.races.version != self._version:
             self._version = self._lds.races.version
             for kind, layers in zip(_KINDS, struct.layers):
                 for known, layer in zip(self._lds.races.layers_of(kind, make=False), layers):
-                    layer.waves, layer.labels = address(known.waves), address(known.labels)
+                    layer.waves, layer.labels, layer.used = (
+                        address(known.waves), address(known.labels), address(known.used)
+                    )  # fmt: skip
         return ctypes.addressof(struct)
 
 
@@ -244,7 +268,7 @@ class Run:
 
     __slots__ = (
         "_accesses", "_bound", "_divisions", "_global", "_labels", "_local", "_masks", "_multiplies", "_operations",
-        "_owners", "_plans", "_starts", "_whole", "_writes", "executed", "floats", "steps",
+        "_owners", "_plans", "_starts", "_stores", "_whole", "_writes", "executed", "floats", "steps",
     )  # fmt: skip
     executed: int
     floats: bool
@@ -262,6 +286,7 @@ class Run:
             if self.steps[number].moves
         ]  # fmt: skip
         self._local = [any(isinstance(move, LocalMove) for move in step.moves) for step in steps]
+        self._stores = any(isinstance(move, LocalMove) and move.kind == "write" for _, move in self._accesses)
         self._global = {
             move.instruction.address: [(number, move)] for number, (_, move) in enumerate(self._accesses)
             if isinstance(move, GlobalMove)
@@ -299,21 +324,23 @@ class Run:
             self._plans[first, full] = _Plan(self.steps[first:], full)
         return self._plans[first, full]
 
-    def _items(self, group: Group) -> tuple[Any, list[Any]]:
-        """The items for the core, and what they point to."""
+    def _items(self, group: Group) -> tuple[Any, list[Any], list[Any]]:
+        """The items for the core, and what they point to: accesses, and products."""
         items: list[tuple[Any, ...]] = []
         kept: list[Any] = []
+        moves: list[Any] = []
         done = accesses = 0
         masks = len(self._accesses)
         size = ctypes.sizeof(Operation)
         for step in self.steps:
             for move in step.moves:
                 if isinstance(move, LocalMove):
-                    kept.append(move.described(self._labels.label(step.instruction.address)))
+                    moves.append(move.described(self._labels.label(step.instruction.address)))
+                    kind = _STORES if move.kind == "write" else _LOADS
                 else:
-                    kept.append(move.described(group.batch.grid_races.bits(move.instruction, move.access)))
-                kind = _MOVES if isinstance(move, LocalMove) else _REACHES
-                items.append((kind, 1, ctypes.addressof(kept[-1]), accesses))
+                    moves.append(move.described(group.batch.grid_races.bits(move.instruction, move.access)))
+                    kind = _REACHES
+                items.append((kind, 1, ctypes.addressof(moves[-1]), accesses))
                 accesses += 1
             if step.product is not None and step.product.product is not None:
                 kept.append(step.product.product.described(group.registers.waves, group.lanes))
@@ -329,7 +356,7 @@ class Run:
             if _masks(step):
                 items.append((_MASKS, 1, None, masks))
                 masks += 1
-        return (_Item * len(items))(*[_Item(*one) for one in items]), kept
+        return (_Item * len(items))(*[_Item(*one) for one in items]), moves, kept
 
     def _ready(self, group: Group, first: int) -> int:
         """Up to which step the run can be carried out from one on: nothing before needs a look by itself."""
@@ -338,7 +365,7 @@ class Run:
             return first
         masked = -1 if group.mask is not None else next((one for one in self._masks if one >= first), last)
         last = next((one for one in self._whole if one >= first and one > masked), last)
-        lands = [flight for flight in batch.counters.flights if flight.lands]
+        lands = [flight for flight in batch.counters.flights if flight.lands] if batch.counters.copies else []
         batch.core.land(lands)
         if lands:  # what a wait ends is no longer looked at
             local = next((number for number in range(first, last) if self._local[number]), last)
@@ -410,7 +437,7 @@ class Run:
         key = group.registers.waves, group.batch.grid_races.checks is None
         if key not in self._bound:
             self._bound[key] = self._items(group)
-        items, _ = self._bound[key]
+        items, moves, _ = self._bound[key]
         at, end = self._starts[first], self._starts[stop]
         if at == end:
             return
@@ -418,15 +445,17 @@ class Run:
             if step.product is not None:
                 group.batch.products.issued(group, step.instruction, step.product.key)
         places = np.empty(len(self._accesses) * group.count * group.lanes, np.int64)
-        out = np.empty((len(self._accesses), 2), np.int64)
+        out = np.empty((len(self._accesses), 3), np.int64)
         live = np.empty((len(self._accesses) + len(self._masks), group.count), np.uint64)
         settled = first  # the first step whose results are not entered
         while True:
+            if self._stores:
+                group.batch.lds.races.enter_deferred()
             running, begin = group.batch.core.of(group), at
             at = carried_out(running, ctypes.addressof(items), begin, end, group.lanes,
                              address(ahead.codes), address(live), address(out), address(places))  # fmt: skip
             declined = self._owners[at][0] if at < end else stop
-            self._settle(group, (begin, at), (settled, declined), (out, places, live), ahead)
+            self._settle(group, (begin, at), (settled, declined), (out, places, live, moves), ahead)
             if at == end:
                 return
             settled, before, at = declined, at, self._alone(group, at, ahead)
@@ -438,8 +467,7 @@ class Run:
                     return
 
     def _settle(
-        self, group: Group, done: tuple[int, int], steps: tuple[int, int], found: tuple[Array, Array, Array],
-        ahead: _Ahead,
+        self, group: Group, done: tuple[int, int], steps: tuple[int, int], found: _Results, ahead: _Ahead,
     ) -> None:  # fmt: skip
         """Enter what operations, of which some may be of a step that is not whole, have done, and that steps have
         written what they write: by turns between those that write EXEC."""
@@ -455,18 +483,21 @@ class Run:
         self._enter(group, (begin, end), found, ahead)
         self._written(group, first, last)
 
-    def _enter(self, group: Group, done: tuple[int, int], found: tuple[Array, Array, Array], ahead: _Ahead) -> None:
+    def _enter(self, group: Group, done: tuple[int, int], found: _Results, ahead: _Ahead) -> None:
         """What is kept of the accesses among the operations from one to before another."""
-        (first, last), (out, places, live), size = done, found, group.count * group.lanes
+        (first, last), (out, places, live, moves), size = done, found, group.count * group.lanes
+        known = out.tolist()
         for number, (at, move) in enumerate(self._accesses):
             if not first <= at < last:
                 continue
-            pattern, active = out[number].tolist()
+            pattern, active, entered = known[number]
             own = places[number * size : number * size + active]
             if isinstance(move, GlobalMove):
                 move.enter(group, pattern, own, ahead.codes[number], live[number])
             else:
                 ahead.land(move.instruction.address, [move.enter(group, pattern, own)])
+                if not entered:
+                    group.batch.core.defer(moves[number], live[number], own)
 
     def _written(self, group: Group, first: int, last: int) -> None:
         """Enter that some steps have written what they write."""

@@ -176,7 +176,7 @@ class Group:
     s: Array
     v: Array
 
-    __slots__ = ("a", "batch", "count", "lanes", "leaves", "mask", "mode", "registers", "rows", "s", "v")
+    __slots__ = ("_numbers", "a", "batch", "count", "lanes", "leaves", "mask", "mode", "registers", "rows", "s", "v")
     mask: Array | None
     leaves: Undefined | None
 
@@ -184,7 +184,7 @@ class Group:
         self.registers, self.batch, self.lanes = registers, batch, registers.lanes
         self.v, self.a, self.s = registers.v, registers.a, registers.s
         self.mode = mode_of(int(registers.modes[rows[0]]))
-        self.count, self.leaves = len(rows), None
+        self.count, self.leaves, self._numbers = len(rows), None, rows
         first = int(rows[0])
         contiguous = int(rows[-1]) - first + 1 == self.count
         self.rows: Rows = slice(first, first + self.count) if contiguous else rows
@@ -212,8 +212,8 @@ class Group:
         self.mode = mode_of(int(registers.modes[self.rows][0]))
 
     def numbers(self) -> Array:
-        """The waves' numbers in the batch."""
-        return np.arange(self.registers.waves)[self.rows]
+        """The waves' numbers in the batch; not to be changed."""
+        return self._numbers
 
     def write(self, file: Array, register: int, value: Array) -> None:
         """Write a vector register in the active lanes."""

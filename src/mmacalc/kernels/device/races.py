@@ -40,6 +40,8 @@ AGAINST = {
 PATTERNS = {1: np.uint32(1), 2: np.uint32(0x101), 4: np.uint32(0x1010101)}
 """By bytes: a wave's number in each byte is the number times this."""
 MOST_LABELS = 1 << 16
+MOST_DEFERRED = 1 << 22
+"""Reads that are kept for later."""
 
 
 class Race(TupleRecord):
@@ -56,16 +58,19 @@ class Race(TupleRecord):
 
 
 class _Layer:
-    """For each byte one wave that accessed it, its number from 1 or 0 of none, and the label of its access."""
+    """For each byte one wave that accessed it, its number from 1 or 0 of none, and the label of its access. used: 0 in
+    one byte if no wave is entered, as the core sees it too."""
 
-    __slots__ = ("labels", "waves")
+    __slots__ = ("labels", "used", "waves")
 
     def __init__(self, size: int) -> None:
+        self.used: Array = np.zeros(1, np.uint8)
         self.waves: Array = np.zeros(size, np.uint8)
         self.labels: Array = np.zeros(size, np.uint16)
 
     def put(self, offsets: Array, unit: int, numbers: Array, label: int) -> None:
         """Enter accesses of one, two or four bytes."""
+        self.used[0] = 1
         scattered(self.waves, offsets, unit, [numbers])
         if unit == 4 and not (offsets & 3).any():
             self.labels.view(np.uint64)[offsets >> 2] = np.uint64(label * 0x1_0001_0001_0001)
@@ -87,6 +92,8 @@ class RaceShadow:
     def __init__(self, size: int) -> None:
         self.size, self.version = size, 0
         self._layers: dict[str, list[_Layer]] = {}  # of the kinds that there were
+        self._deferred: list[Callable[[], None]] = []
+        self._count = 0
 
     def layers_of(self, kind: str, make: bool = True) -> list[_Layer]:
         """The layers of a kind of access: both, or if not `make` those that there are."""
@@ -100,12 +107,29 @@ class RaceShadow:
         Args:
             stride: bytes of shared memory of a workgroup; 0 if all of it is of one.
         """
-        for layers in self._layers.values():
-            for layer in layers:
-                if len(workgroups) * stride in (0, self.size):
-                    layer.waves[:] = 0
-                else:
-                    layer.waves.reshape(-1, stride)[workgroups] = 0
+        whole = len(workgroups) * stride in (0, self.size)
+        if whole:
+            self._deferred, self._count = [], 0
+        self.enter_deferred()
+        for layer in [layer for layers in self._layers.values() for layer in layers if layer.used[0]]:
+            if whole:
+                layer.waves[:] = layer.used[0] = 0
+            else:
+                layer.waves.reshape(-1, stride)[workgroups] = 0
+
+    def defer(self, enter: Callable[[], None], count: int) -> None:
+        """Keep a number of reads, which `enter` enters, until something asks for them: most are forgotten at a barrier
+        before that."""
+        self._deferred.append(enter)
+        self._count += count
+        if self._count > MOST_DEFERRED:
+            self.enter_deferred()
+
+    def enter_deferred(self) -> None:
+        """Enter the reads that were kept for later."""
+        deferred, self._deferred, self._count = self._deferred, [], 0
+        for enter in deferred:
+            enter()
 
     def note(
         self, kind: str, offsets: Array, size: int, waves: Array, label: int = 0, stored: Stored | None = None
@@ -118,6 +142,7 @@ class RaceShadow:
                 65536.
             stored: of a write gives the values before it and those written, (accesses, size) each.
         """
+        self.enter_deferred()
         unit = min(size, 4)
         numbers = waves.astype(np.uint32) * PATTERNS[unit]
         differs = _differing(stored)
@@ -183,6 +208,7 @@ class RaceShadow:
         """Enter accesses byte by byte: of several waves at one byte one is in the first layer, another in the other."""
         numbers, label = own
         first, second = self._layer(kind, 0), self._layer(kind, 1)
+        first.used[0] = second.used[0] = 1
         places = (offsets[:, None] + np.arange(unit)).ravel()
         waves = np.repeat(numbers & np.uint32(0xFF), unit).astype(np.uint8)
         mine = (first.waves[places] == 0) | (first.waves[places] == waves)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PATIENCE", "Waves"]
 
+_NOWHERE = np.iinfo(np.int64).max
 PATIENCE = 1024
 """Blocks that are run before the waves of the next one stand back, so that others go on."""
 
@@ -55,14 +56,14 @@ class Waves:
         It is the lowest one, so that waves that took different branches meet behind them; but a loop may wait for what
         other waves do, so that those in it stand back in the end.
         """
-        ready = ~(self.ended | self.waiting | self.back)
-        if not ready.any():
+        stands = self.ended | self.waiting | self.back
+        if stands.all():
             return None
         if self._random is not None:
-            ready = self._of_turn(ready, self._random)
-        there = at[ready]
+            stands = ~self._of_turn(~stands, self._random)
+        there = np.where(stands, _NOWHERE, at)
         chosen = int(there.min())
-        rows = np.flatnonzero(ready & (at == chosen))
+        rows = (there == chosen).nonzero()[0]
         if not self._patience:
             self._patience = PATIENCE
             self.back[rows] = True
@@ -102,6 +103,9 @@ class Waves:
         Those that have ended do not count, as on the hardware: "If some waves in the threadgroup have already
         terminated, this waits on only the surviving waves" (S_BARRIER in AMD's ISA guides).
         """
+        if self._all_met():
+            self.waiting[:] = False
+            return list(range(len(self.groups)))
         shape = len(self.groups), -1
         live, waiting = (~self.ended).reshape(shape), (self.waiting & ~self.elsewhere).reshape(shape)
         signalled, waited = self.signalled.reshape(shape), self.waited.reshape(shape)
@@ -109,6 +113,14 @@ class Waves:
         free = live & waiting & (waited <= least)
         self.waiting[free.ravel()] = False
         return [int(workgroup) for workgroup in np.flatnonzero(free.any(axis=1))]
+
+    def _all_met(self) -> bool:
+        """Whether all waves of all workgroups wait at the barrier that they have come to equally often."""
+        times = int(self.signalled[0])
+        return bool(
+            self.waiting.all() and not (self.ended.any() or self.elsewhere.any())
+            and (self.signalled == times).all() and (self.waited <= times).all()
+        )  # fmt: skip
 
     def live(self, workgroup: int) -> Array:
         """Which waves are of a workgroup and have not ended."""

@@ -7,6 +7,7 @@ is served in the phases of `Architecture.lds_phases`.
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from os.path import basename, dirname
 
 import numpy as np
@@ -33,6 +34,8 @@ __all__ = [
 ]  # fmt: skip
 
 PACKAGE = dirname(dirname(dirname(__file__)))
+_costs = Cache(4096)
+"""Cycles, those without conflicts and their provenance, by architecture, width, "read" or "write", and addresses."""
 PERIOD = 256  # bytes after which banks repeat on every architecture
 KNOWN = 4096  # patterns of addresses that are remembered
 
@@ -109,7 +112,6 @@ class BankCounter:
     def __init__(self, architecture: Architecture, wave: int) -> None:
         self.architecture, self.wave = architecture, wave
         self._sites: dict[tuple[str, str, int], list[int]] = {}
-        self._known = Cache(KNOWN)
         self._provenance: dict[tuple[str, int], str] = {}
 
     def count(self, addresses: Array, element_bytes: int, access: str, place: str = "", times: int = 1) -> None:
@@ -143,16 +145,15 @@ class BankCounter:
     def _cost(self, lanes: Array, width: int, access: str) -> tuple[int, int]:
         start = int(lanes[lanes >= 0].min()) // PERIOD * PERIOD
         offsets = np.where(lanes < 0, -1, lanes - start)
-        key = (width, access, offsets.astype(np.int64).tobytes())
+        key = (self.architecture, width, access, offsets.astype(np.int64).tobytes())
 
-        def make() -> tuple[int, int]:
+        def make() -> tuple[int, int, str]:
             wave = tuple([None if offset < 0 else offset for offset in offsets.tolist()])
             cost = bank_access(self.architecture, wave, width, access)
-            self._provenance[access, width] = cost.rule.provenance
-            return cost.cycles, cost.ideal
+            return cost.cycles, cost.ideal, cost.rule.provenance
 
-        found: tuple[int, int] = self._known.get(key, make)
-        return found
+        cycles, ideal, self._provenance[access, width] = _costs.get(key, make)
+        return cycles, ideal
 
     @property
     def sites(self) -> tuple[BankSite, ...]:
@@ -196,7 +197,11 @@ def call_site(frame: FrameType) -> str:
 
 # --- accesses of global memory: which lines or sectors they move ---
 
-_MIXED = np.random.default_rng(1).integers(1, 1 << 63, 64, np.int64) | 1
+
+@lru_cache(maxsize=1)
+def _mixed() -> Array:
+    found: Array = np.random.default_rng(1).integers(1, 1 << 63, 64, np.int64) | 1
+    return found
 
 
 def address_patterns(rows: Array, period: int) -> tuple[Array, Array]:
@@ -218,7 +223,7 @@ def address_patterns(rows: Array, period: int) -> tuple[Array, Array]:
         found = np.where(active, rows - (base & -period)[:, None], -1)
     if (found == found[0]).all():
         return found[:1], np.array([len(found)])
-    _, index, counts = np.unique(found @ _MIXED[: rows.shape[1]], return_index=True, return_counts=True)
+    _, index, counts = np.unique(found @ _mixed()[: rows.shape[1]], return_index=True, return_counts=True)
     return found[index], counts
 
 
