@@ -43,6 +43,8 @@ matrix instructions."""
 _WRITES_MASK = re.compile(
     r"v_cmp_|s_\w+_saveexec_|s_(?:n?and|x?n?or|andn[12]|orn[12]|and_not[01]|or_not[01])_b(?:32|64)$"
 )
+_LOGIC = re.compile(r"s_(?:n?and|x?n?or|andn[12]|orn[12]|and_not[01]|or_not[01])_b(?:32|64)$")
+_REGISTER = re.compile(r"exec|vcc|ttmp|s\d|s\[")
 _NARROWS = re.compile(r"v_cmpx_|s_and_(?:not0_)?(?:saveexec|wrexec)_|s_andn1_(?:saveexec|wrexec)_")
 """What leaves EXEC 0 where it is 0."""
 _NO_LANES = ("", "scalar", "message")
@@ -73,9 +75,17 @@ def lost_lanes(listing: Listing, blocks: Sequence[Block], target: str) -> Iterat
     tables = tables_of(target)
     yield from _without_lanes(listing, blocks, names, tables)
     written = {at for at, name in enumerate(names) if _WRITES_MASK.match(name) and not _other_lanes(listing, at, name)}
+    written -= {at for at in written if _LOGIC.match(names[at]) and not _of_masks(listing.statements[at])}
     written |= {at for at in range(len(names)) if _copies(listing, at, names)}
     if written:
         yield from _Masks(listing, blocks, names, tables, written).unread()
+
+
+def _of_masks(statement: Statement) -> bool:
+    """Whether a scalar instruction combines masks: one with a number, or for M0, is arithmetic that compilers may leave
+    there for nothing."""
+    destination, *sources = statement.operands
+    return destination != "m0" and all(_REGISTER.match(one) or one == "-1" for one in sources)
 
 
 def _other_lanes(listing: Listing, at: int, name: str) -> bool:
