@@ -146,7 +146,7 @@ def test_a_listing_with_too_many_paths_is_not_called_clean():
 
 
 def test_the_emulator_ends_lds_accesses_among_scalar_loads_in_their_order_too():
-    counters, group = Counters(1, "gfx9"), SimpleNamespace(rows=np.array([0]))
+    counters, group = Counters(1, "gfx9"), SimpleNamespace(rows=np.array([0]), count=1)
     for number, kind in enumerate(("lds", "scalar", "lds")):
         counters.issue(group, 4 * number, kind, frozenset({number}))
     counters.wait(group, waits_of("s_waitcnt", 0xC17F, "gfx9"))  # lgkmcnt(1)

@@ -109,6 +109,15 @@ CASES = [
     ("v_exp_f32 v1, v2\nv_mov_b32 v4, 0\ns_wait_alu depctr_va_vdst(1)\nds_load_b32 v2, v9", [(5, "va_vdst(0)")]),
     ("v_wmma_f32_16x16x4_f32 v[0:7], v[10:11], v[12:13], v[0:7]\nds_load_b32 v11, v9", [(3, "va_vdst(0)")]),
     ("v_max_num_f32 v1, v2, v3\nds_store_b32 v9, v2\nv_mov_b32 v3, v2", []),
+    # What a later instruction of the VALU touches has been read and written by those before it that end apart, when
+    # that one ends (Triton 3.9's attention, by LLVM 24); a store of the result waits for its writer all the same.
+    ("v_exp_f32 v1, v2\nv_add_f32 v4, v1, v1\nv_mov_b32 v2, 0\ns_wait_alu depctr_va_vdst(0)\nds_load_b32 v2, v9", []),
+    ("v_exp_f32 v1, v2\nv_add_f32 v4, v1, v2\nv_mov_b32 v5, 0\ns_wait_alu depctr_va_vdst(1)\nds_load_b32 v2, v9", []),
+    ("v_exp_f32 v1, v2\nv_add_f32 v4, v1, v2\nv_mov_b32 v5, 0\ns_wait_alu depctr_va_vdst(1)\nds_load_b32 v1, v9", []),
+    ("v_exp_f32 v1, v2\nv_mov_b32 v1, 0\nv_mov_b32 v5, 0\ns_wait_alu depctr_va_vdst(1)\nds_store_b32 v9, v1", []),
+    ("v_exp_f32 v1, v2\nv_add_f32 v4, v1, v2\nv_mov_b32 v5, 0\ns_wait_alu depctr_va_vdst(1)\nds_store_b32 v9, v1",
+     [(6, "va_vdst(0)")]),
+    ("v_exp_f32 v1, v2\nv_mov_b32 v1, 0\nds_load_b32 v1, v9", [(4, "va_vdst(0)")]),
 ]  # fmt: skip
 
 

@@ -263,12 +263,22 @@ class _Paths:
         self._access: dict[int, int] = {}  # of every bit, the first access
         self._writing: dict[int, int] = {}  # register -> the accesses that write it
         self._holding: dict[int, int] = {}  # register -> the accesses that read it late
+        self._clobbered: dict[int, int] = {}  # register -> the instructions of the VALU that touch it
+        self._apart: dict[int, tuple[int, int]] = {}  # of those that end apart, the bits of what they write and read
+        behind = max(followed.values(), default=0) + 1
         for at, number in followed.items():
             if self._access.setdefault(number, at) == at:
+                written = read = number
+                if (VDST, "trans") in program.steps[at].raises:
+                    written, read = self._apart[number] = behind + 2 * number, behind + 2 * number + 1
+                    self._access |= {written: at, read: at}
                 _enter(self._writing, program.touched(at).writes, 1 << number)
-                _enter(self._holding, program.held(at), 1 << number)
+                _enter(self._holding, program.held(at), 1 << read)
+                _enter(self._clobbered, program.touched(at).writes, 1 << written)
+                _enter(self._clobbered, program.held(at), 1 << read)
         self._touching: dict[int, tuple[int, int, int]] = {}
         self._touching_vectors: dict[int, tuple[int, int]] = {}
+        self._over: dict[int, int] = {}
         self._runs: dict[int, list[tuple[int, int, int]]] = {}
         self._entering = self._solved()
 
@@ -374,17 +384,44 @@ class _Paths:
 
     def _issue(self, at: int, step: _Step, state: State) -> None:
         """The others of its sequences are older now; one that would overflow the counter has ended."""
-        bit = 1 << self._followed[at] if at in self._followed else 0
+        number = self._followed.get(at, -1)
+        bit = 0 if number < 0 else 1 << number
+        bit |= sum(1 << one for one in self._apart.get(number, ()))
+        if (VDST in (counter for counter, _ in step.raises)) and (over := self._overwritten(at)):
+            for (counter, _), levels in zip(self._streams, state):
+                if counter == VDST:
+                    _end(levels, over)
         for stream in step.raises:
-            number = self._numbers.get(stream, -1)
-            levels = state[number] if number >= 0 else []
+            which = self._numbers.get(stream, -1)
+            levels = state[which] if which >= 0 else []
             if levels and stream[1] is not None:
                 levels.insert(0, 0)
-                del levels[self._most[number] :]
+                del levels[self._most[which] :]
             if bit:
                 levels[:] = [accesses & ~bit for accesses in levels] or [0]
                 levels[0] |= bit
             _trim(levels)
+
+    def _overwritten(self, at: int) -> int:
+        """The VALU instructions that end before this one does: those of which it overwrites all results; and of those
+        that end apart from others what an access may not overwrite, if this one touches it, too. Who waits for this one
+        has waited for them (LLVM keeps of each register the last instruction that touches it)."""
+        first = self._program.alike(at)
+        if first not in self._over:
+            touched = self._program.touched(first)
+            writes, touches = _vectors(touched.writes), _vectors(touched.writes | touched.reads)
+            kinds = {bit: kind for bits in self._apart.values() for kind, bit in enumerate(bits)}
+            found = 0
+            for number in bits_of(_of(self._writing, writes) | _of(self._clobbered, touches)):
+                access = self._access[number]
+                its = self._program.held(access) if kinds.get(number) else self._program.touched(access).writes
+                if self._raises_vdst(number) and _vectors(its) <= (touches if number in kinds else writes):
+                    found |= 1 << number
+            self._over[first] = found
+        return self._over[first]
+
+    def _raises_vdst(self, number: int) -> bool:
+        return any(counter == VDST for counter, _ in self._program.steps[self._access[number]].raises)
 
     # --- XCNT: see kernels/amd/translations.py for the rules and their sources ---
 
@@ -445,7 +482,7 @@ class _Paths:
             reads, writes = ([one for one in own if one < _VECTORS] for own in (touched.reads, touched.writes))
             accesses = step.raises and step.raises[-1][0] == VSRC
             held = _of(self._holding, writes)
-            results = _of(self._writing, (*reads, *writes)) | held if accesses else 0
+            results = _of(self._writing, reads) | _of(self._clobbered, writes) if accesses else 0
             self._touching_vectors[first] = results, held
         return self._touching_vectors[first]
 
