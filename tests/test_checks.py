@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 import mmacalc
+from test_following import SINGLE
 
 WGMMA = mmacalc.instruction("H100", "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
 MFMA = mmacalc.instruction("gfx942", "v_mfma_f32_16x16x16_f16")
 SQUARE = np.ones((16, 16))
 DATA = Path(__file__).parent / "data"
+MATRICES = np.ones((16, 8), np.float16), np.ones((8, 8), np.float16), np.zeros((16, 8), np.float32)
 CODES = np.ones((16, 16), np.uint16)
 REGISTERS = np.ones((2, 64), np.uint32)
 LAYOUT = MFMA.operand("A").layout
@@ -39,6 +41,8 @@ RIGHT = {  # for each function, arguments that it answers
     mmacalc.profile: {"kernel": KERNEL, "grid": 1, "block": 32, "latency": 500.0, "registers": 32, "progress": False},
     mmacalc.debug: {"kernel": KERNEL, "grid": 1, "block": 32, "stop": "finding", "watch": (), "wave": 0,
                     "progress": False},
+    mmacalc.follow_product: {"kernel": mmacalc.load(SINGLE)["k"], "grid": 1, "block": 32, "args": MATRICES,
+                             "product": "d = a @ b.T", "progress": False},
     mmacalc.compare: {"first": MFMA, "second": MFMA},
     mmacalc.compare_numerics: {"architectures": ["sm_80"], "a": SQUARE, "b": SQUARE, "type": "f16", "shape": (8, 8, 64),
                                "distribution": "normal", "seed": 0, "promote": 0, "split_k": 1, "k_order": "ascending"},
@@ -98,7 +102,14 @@ RIGHT = {  # for each function, arguments that it answers
 ONLY_WORDS = {"arch", "name", "text", "first", "second", "part", "operand", "intrinsic", "type", *"abcd"}
 JUNK = [None, 3, -1, 1 << 80, 10**5000, [10**5000], 1.5, "x", "9" * 5000, "\0\ud800", b"x", [64], {}, (), object(),
         np.array([1, 2]), np.ones((2, 2)), np.float32(1.5), float("nan"), 1j, MFMA, mmacalc]  # fmt: skip
-CASES = [(function, name) for function, given in RIGHT.items() for name in given]
+CASES = [(function, name) for function, given in RIGHT.items() for name in given if name != "args"]
+
+
+def called(function, given):
+    """What the function answers to arguments by name, those of `*args` at their place."""
+    before = list(given)[: list(given).index("args")] if "args" in given else []
+    named = {name: value for name, value in given.items() if name not in {*before, "args"}}
+    return function(*map(given.get, before), *given.get("args", ()), **named)
 
 
 def spoken(part):
@@ -107,10 +118,10 @@ def spoken(part):
 
 @pytest.mark.parametrize(("function", "name"), CASES, ids=spoken)
 def test_an_argument_of_any_type_is_answered_or_an_error(function, name):
-    function(**RIGHT[function])
+    called(function, RIGHT[function])
     for junk in JUNK:
         with contextlib.suppress(mmacalc.Error):
-            function(**{**RIGHT[function], name: junk})
+            called(function, {**RIGHT[function], name: junk})
 
 
 OTHERS = (
@@ -136,7 +147,7 @@ TEXTS = [(function, name) for function, name in CASES if name in ONLY_WORDS and 
 @pytest.mark.parametrize("junk", [3, b"x", [], np.array([1, 2])], ids=repr)
 def test_what_should_be_text_is_refused_by_name(function, name, junk):
     with pytest.raises(mmacalc.Error, match=f"{name} = .* should be text"):
-        function(**{**RIGHT[function], name: junk})
+        called(function, {**RIGHT[function], name: junk})
 
 
 def test_every_public_function_with_arguments_is_among_these():

@@ -456,7 +456,7 @@ def test_the_command_writes_checks_and_explains(tmp_path):
 def test_a_source_is_checked_with_the_options_that_it_asks_for_and_spilled_registers_are_told():
     """Without them clang 22 leaves out wait states between WMMA and pairs of VALU instructions."""
     line = ["generate", "-a", "gfx1250", "-i", "v_wmma_scale_f32_32x16x128_f4", "--gemm", "512x512x512", "--check"]
-    found = answer([*line, "--tile", "128x64x256"]).out.splitlines()
+    found = answer([*line, "--tile", "256x256x256"]).out.splitlines()
     assert found[0].endswith(", no wait state missing")
     assert re.fullmatch(r"  \d+ bytes of scratch for each work-item: registers are spilled; .*", found[1])
     assert json.loads(answer([*line, "--json"]).out)["scratch"] == 0
