@@ -7,6 +7,7 @@ import pytest
 import mmacalc
 from generated_products import Product
 from mmacalc import Error
+from mmacalc.codegen import gemm_wgmma
 from mmacalc.codegen.gemm_choice import generated_gemm
 from mmacalc.formats import formats_named
 from samples import rotated, sampled
@@ -37,6 +38,8 @@ CASES = [
      ("row", "col"), (40, 24, 192), {"epilogue": "beta,bias=row,relu,to=f16"}),
     ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32", ("row", "col"), (40, 24, 128),
      {"epilogue": f"{ALL},bias=column,to=bf16"}),
+    ("sm_90a", f"{WGMMA}.m64n256k8.f32.tf32.tf32", ("col", "row"), (72, 264, 75), {"split_k": 2, "batch": 2}),
+    ("sm_90a", f"{WGMMA}.m64n24k8.f32.tf32.tf32", ("row", "row"), (70, 40, 76), {"epilogue": "bias=row"}),
     ("gfx942", "v_mfma_i32_16x16x32_i8", ("row", "col"), (40, 24, 300), {"split_k": 2, "block_scales": "1x128,1x128"}),
     ("sm_100a", f"{TCGEN05}1.kind::i8", ("row", "col"), (14, 38, 300),
      {"m": 64, "n": 64, "split_k": 2, "batch": 2, "block_scales": "1x128,64x128", "epilogue": "relu"}),
@@ -70,6 +73,15 @@ def test_matrices_of_any_width_that_lie_the_other_way_round_have_no_bank_conflic
     edges = Product(target, name, orders, (41, 23, 256), tmp_path, **options).run(seed=1)
     assert edges.findings == []
     assert edges.wrong() == 0
+
+
+@pytest.mark.parametrize("kind", ["k8.f32.tf32.tf32", "k32.s32.s8.s8"])
+def test_a_matrix_that_ends_within_what_a_thread_turns_over_at_once_is_not_aligned(kind):
+    """A load of four elements would be beyond the last row of memory, or at no multiple of its bytes."""
+    plan = gemm_wgmma.plan(mmacalc.instruction("sm_90a", f"{WGMMA}.m64n64{kind}"), "col", "row")
+    assert plan.aligned(44, 36, 33, 48, 48, 36)
+    assert not plan.aligned(42, 36, 33, 48, 48, 36)
+    assert not plan.aligned(44, 38, 33, 48, 48, 38)
 
 
 @sampled(("target", "name", "orders", "sizes", "options"), CASES, 2, whole=7)

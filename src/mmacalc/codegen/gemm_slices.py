@@ -517,13 +517,19 @@ def reduction(found: Sliceable) -> Iterator[str]:
     yield ""
 
 
-def sliced_launch(found: Sliceable, sizes: tuple[int, int, int], name: str, leads: tuple[int, int]) -> Iterator[str]:
-    """The lines that launch the kernels."""
+def sliced_launch(
+    found: Sliceable, sizes: tuple[int, int, int], name: str, leads: tuple[int, int], shared: int = 0
+) -> Iterator[str]:
+    """The lines that launch the kernels.
+
+    Args:
+        name: of the kernel of products; shared: the bytes of its dynamic shared memory.
+    """
     m, n, k = sizes
     lda, ldb = leads
     if found.groups:
         more = parameters(found.instruction, found.epilogue).passed
-        yield _launched(found, name, f"dim3({found.blocks(m, n)})", found.threads)
+        yield _launched(found, name, f"dim3({found.blocks(m, n)})", found.threads, shared)
         given = f"A, B, D, {passed(found)}ends"
         yield f"//     {given}, {found.groups}, {m}, {n}, {k}, {lda}, {ldb}, {n}{more}, {n * k});"
         yield f"//     {given}, groups, M, N, K, lda, ldb, ldd{more}, b_group"
@@ -537,7 +543,7 @@ def sliced_launch(found: Sliceable, sizes: tuple[int, int, int], name: str, lead
         return "".join(f", {({**apart, **c})[each]}" for each in names if each in {**apart, **c})
 
     scales = passed(found)
-    yield _launched(found, name, grid, found.threads)
+    yield _launched(found, name, grid, found.threads, shared)
     if found.split == 1:
         yield f"//     A, B, D, {scales}{m}, {n}, {k}, {lda}, {ldb}, {n}{more}{strides('abdc')});"
         return
@@ -552,7 +558,7 @@ def _reduce_launch(found: Sliceable, m: int, n: int, more: str, apart: str) -> I
     yield f"//     sums, D, {m}, {n}, {n}{more}{apart});  // sums, D, M, N, ldd"
 
 
-def _launched(found: Sliceable, name: str, grid: str, threads: int) -> str:
+def _launched(found: Sliceable, name: str, grid: str, threads: int, shared: int = 0) -> str:
     if _language(found) == "hip":
         return f"// hipLaunchKernelGGL({name}, {grid}, dim3({threads}), 0, stream,"
-    return f"// {name}<<<{grid}, {threads}, 0, stream>>>("
+    return f"// {name}<<<{grid}, {threads}, {shared}, stream>>>("

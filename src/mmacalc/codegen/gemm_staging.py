@@ -11,7 +11,7 @@ from .epilogue import NO_EPILOGUE, output_format, parameters
 from .fragments import fragment, runs, total
 from .gemm_scales import INPUTS, stride_declared, stride_passed
 from .gemm_slices import is_sliced, name_ending, notes, sliced_kernel, sliced_launch, tile_places, tile_rows
-from .gemm_turned import TRANSPOSE, turning
+from .gemm_turned import TRANSPOSE, neighbours, turning
 from .ptx import HEADER, SHARED_ADDRESS
 from .source import IN_BYTES, in_bytes, kernel_name, memory_type
 from .staging import VECTOR, Side
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from .gemm_tma import TmaPlan
 
 __all__ = [
-    "FIRST_ASYNC", "STATIC_BYTES", "THREADS", "VECTOR", "CudaPlan", "accumulator", "arguments", "block_order",
-    "copy_async", "element_of", "ended", "ends", "head", "kernels", "launch_line", "loop_head", "output_of",
+    "ALIGNMENT", "FIRST_ASYNC", "SHARED_BYTES", "STATIC_BYTES", "THREADS", "VECTOR", "CudaPlan", "accumulator",
+    "arguments", "block_order", "copy_async", "element_of", "ended", "ends", "head", "kernels", "launch_line", "loop_head", "output_of",
     "place_of_block", "registers_of", "staging", "target_number", "tile_arguments",
 ]  # fmt: skip
 
@@ -37,6 +37,8 @@ THREADS = 128  # of a block: four warps
 FIRST_ASYNC = 80  # sm_80 and later have cp.async
 STAGES = 3  # in shared memory, if they fit
 STATIC_BYTES = 48 << 10  # of shared memory that a kernel has without asking
+SHARED_BYTES = 227 << 10  # that a block of Hopper and Blackwell can ask for
+ALIGNMENT = 1024  # of a stage: the period of the widest swizzle
 GROUP = 8  # rows of tiles of which blocks take all columns before they go on
 
 
@@ -65,12 +67,22 @@ class CudaPlan(TupleRecord):
             Error: fewer than two (before sm_80, where nothing is copied in the background, other than two), or more
                 than shared memory has.
         """
-        most = STATIC_BYTES // (self.a.tile.bytes + self.b.tile.bytes)
+        each = self.a.tile.bytes + self.b.tile.bytes
+        most, room = STATIC_BYTES // each, STATIC_BYTES
+        if most < 2:
+            room = SHARED_BYTES
+            most = (room - ALIGNMENT) // each
         asynchronous = target_number(self.instruction) >= FIRST_ASYNC
         highest = most if asynchronous else 2
         if asked is not None and not 2 <= asked <= highest:
-            raise Error(f"stages of {self.instruction.name} are 2 to {highest} (in {STATIC_BYTES} bytes); got {asked}")
-        return self._replace(stages=asked or min(STAGES, highest))
+            raise Error(f"stages of {self.instruction.name} are 2 to {highest} (in {room} bytes); got {asked}")
+        return self._replace(stages=asked or (2 if room > STATIC_BYTES else min(STAGES, highest)))
+
+    @property
+    def shared(self) -> int:
+        """The bytes of dynamic shared memory of a launch: all, where two stages do not fit into static memory."""
+        each = self.a.tile.bytes + self.b.tile.bytes
+        return self.stages * each + ALIGNMENT if 2 * each > STATIC_BYTES else 0
 
     @property
     def name(self) -> str:
@@ -124,7 +136,9 @@ class CudaPlan(TupleRecord):
     @property
     def multiples(self) -> dict[str, int]:
         """What the sizes of aligned matrices are multiples of, where that is more than 1."""
-        rows = {name: VECTOR // side.bytes for name, side in (("M", self.a), ("N", self.b)) if not side.rows_of_k}
+        sides = [("M", self.a), ("N", self.b)]
+        rows = {name: VECTOR // side.bytes for name, side in sides if not side.rows_of_k}
+        rows |= {name: neighbours(side) for name, side in sides if side.turned}
         found = {"K": self.depth_multiple, "lda": self.lead_multiple(self.a), "ldb": self.lead_multiple(self.b)}
         found |= {"M": rows.get("M", 1), "N": max(rows.get("N", 1), self.stored), "ldd": self.stored}
         return {name: count for name, count in found.items() if count > 1}
@@ -292,7 +306,10 @@ def staging(found: CudaPlan, placed: bool = True) -> Iterator[str]:
         if placed or side.turned:
             yield from side.tile.function()
         depth = "BLOCK_K" if found.shares(side) == 1 else str(side.depth)
-        yield from turning(side, depth, THREADS) if side.turned else _copying(side, depth, asynchronous)
+        if side.turned:
+            yield from turning(side, depth, THREADS, found.depth_multiple % (VECTOR // side.bytes) == 0)
+        else:
+            yield from _copying(side, depth, asynchronous)
 
 
 def _copying(side: Side, depth: str, asynchronous: bool) -> Iterator[str]:
@@ -489,7 +506,13 @@ def block_order() -> Iterator[str]:
 def place_of_block(found: CudaPlan, alignment: int) -> Iterator[str]:
     """The stages in shared memory, where this thread is, and what it copies for each stage."""
     arrays = ", ".join(f"{letter}_tiles[STAGES][{letter.upper()}_BYTES]" for letter in "ab")
-    yield f"__shared__ __attribute__((aligned({alignment}))) unsigned char {arrays};"
+    if found.shared:
+        yield "extern __shared__ unsigned char memory[];  // STAGES * (A_BYTES + B_BYTES), and up to 1024 to align them"
+        yield f"unsigned char *const tiles = memory + (-shared_address(memory) & {alignment - 1});"
+        yield "unsigned char (*const a_tiles)[A_BYTES] = (unsigned char (*)[A_BYTES])tiles;"
+        yield "unsigned char (*const b_tiles)[B_BYTES] = (unsigned char (*)[B_BYTES])(tiles + STAGES * A_BYTES);"
+    else:
+        yield f"__shared__ __attribute__((aligned({alignment}))) unsigned char {arrays};"
     yield "int thread, block, tile_m, tile_n;" if not found.groups else "int thread;"
     yield 'asm("mov.u32 %0, %%tid.x;" : "=r"(thread));'
     if not found.groups:
@@ -544,10 +567,12 @@ def launch_line(found: CudaPlan, sizes: tuple[int, int, int]) -> Iterator[str]:
     lda, ldb = kept if found.a.along_k else m, k if found.b.along_k else n
     ldb = -(-ldb // 32) * 32 if found.weights else ldb
     name = found.name + "_any" * (not found.aligned(m, n, k, lda, ldb, n))
+    if found.shared:
+        yield f"// cudaFuncSetAttribute({name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {found.shared});"
     if is_sliced(found):
-        yield from sliced_launch(found, sizes, name, (lda, ldb))
+        yield from sliced_launch(found, sizes, name, (lda, ldb), found.shared)
         return
-    yield f"// {name}<<<{found.blocks(m, n)}, {found.threads}>>>("
+    yield f"// {name}<<<{found.blocks(m, n)}, {found.threads}{f', {found.shared}' * bool(found.shared)}>>>("
     more = parameters(found.instruction, found.epilogue).passed
     given = ", ".join(["A", "B", "D", *found.inputs])
     yield f"//     {given}, {m}, {n}, {k}, {lda}, {ldb}, {n}{more});  // {given}, M, N, K, lda, ldb, ldd{more}"

@@ -6,15 +6,17 @@ cp.async turn nothing over. So they go through registers.
 
 from __future__ import annotations
 
+from ..memory_access.swizzles import MODES
 from .staging import VECTOR, Side
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["TRANSPOSE", "turning"]
+__all__ = ["TRANSPOSE", "neighbours", "turning"]
 
-WORD = 4  # bytes of a matrix that a thread loads at once
+WORD = 4  # bytes of the wider elements
+QUAD = 4  # rows of the tile that a thread fills at once
 TRANSPOSE = """\
 // Bytes of four words, turned over: word m becomes byte m ^ turn of each.
 static __device__ void transpose(unsigned int *word, int turn) {
@@ -34,38 +36,40 @@ static __device__ void transpose(unsigned int *word, int turn) {
 """
 
 
-def turning(side: Side, depth: str, threads: int) -> Iterator[str]:
+def turning(side: Side, depth: str, threads: int, whole: bool) -> Iterator[str]:
     """Rows of memory become columns of the tile: no instruction turns elements of this width over on the way.
 
-    A thread takes words of four bytes of as many k as 16 bytes of a row of the tile have; of 8-bit elements it turns
-    four by four over in registers. So every store has 16 bytes, and neighbouring threads load neighbouring words.
+    A thread takes neighbours of as many k as 16 bytes of a row of the tile have: four, which of 8-bit elements it turns
+    over in registers, and of 32-bit elements only names in another order; or one element of 32 bits, where the tile's
+    swizzle does not keep stores of four rows free of conflicts. So every store has 16 bytes.
 
     Args:
-        depth: the k of a stage, as C text. threads: of a block.
+        depth: the k of a stage, as C text. threads: of a block. whole: whether K of aligned matrices is a multiple of
+            the k of 16 bytes.
     """
-    letter, per, deep = side.name.lower(), WORD // side.bytes, VECTOR // side.bytes
+    letter, per, deep, near = side.name.lower(), neighbours(side), VECTOR // side.bytes, _near(side)
     words = side.extent // per
-    units, one = words * side.depth // deep, threads % words == 0
+    units, one = words * side.depth // deep, threads % (words * near) == 0
     yield from (
-        f"// How a thread copies a stage of {side.name}, turned over: words of {deep} k at a time. Zeros beyond.",
+        f"// How a thread copies a stage of {side.name}, turned over: {per} of each of {deep} k at a time. Zeros beyond.",
         "template <bool aligned>",
         f"struct {letter}_copies {{",
     )
     counts = f"WORDS = {words}, UNITS = {units}, COPIES = {-(-units // threads)}"
-    yield f"    enum {{ {counts} }};  // words of a k; of a stage"
-    # Where a thread has the same word of each k, one pointer is enough.
+    yield f"    enum {{ {counts} }};  // pieces of a k; of a stage"
+    # Where a thread has the same piece of each k, one pointer is enough.
     several = "" if one else "[COPIES]"
     yield f"    const {side.element} *from{several};"
-    yield f"    int ld, thread, inside{several};  // the elements from the word on that the matrix has"
+    yield f"    int ld, thread, inside{several};  // the elements from the piece on that the matrix has"
     yield ""
     yield f"    __device__ {letter}_copies(const {side.element} *matrix, int first, int extent, int ld, int thread)"
     yield "        : ld(ld), thread(thread) {"
     yield "#pragma unroll"
     yield f"        for (int n = 0; n < {'1' if one else 'COPIES'}; ++n) {{"
-    yield f"            const int at = thread + n * THREADS, m = first + at % WORDS * {per};"
+    yield f"            const int at = thread + n * THREADS, m = first + {_word(side)} * {per};"
     yield "            // What is beyond an aligned matrix is any part of it: what it gives is not stored."
     yield f"            const int inner = !aligned || m < extent ? m : extent - {per};"
-    yield f"            from{'' if one else '[n]'} = matrix + (long long)(at / WORDS * {deep}) * ld + inner;"
+    yield f"            from{'' if one else '[n]'} = matrix + (long long)({_piece(side)} * {deep}) * ld + inner;"
     yield f"            inside{'' if one else '[n]'} = extent - m;"
     yield "        }"
     yield "    }"
@@ -76,9 +80,10 @@ def turning(side: Side, depth: str, threads: int) -> Iterator[str]:
     yield "            const int at = thread + n * THREADS;"
     if units % threads:
         yield "            if (at >= UNITS) break;"
-    yield f"            const int more = left - at / WORDS * {deep};"
+    yield f"            const int more = left - {_piece(side)} * {deep};"
     first = f"from + (long long)(n * {threads // words * deep}) * ld" if one else "from[n]"
-    yield from (f"            {line}" for line in _turned_words(side, first, "inside" if one else "inside[n]"))
+    copied = _turned_elements if side.bytes == WORD else _turned_words
+    yield from (f"            {line}" for line in copied(side, first, "inside" if one else "inside[n]", whole))
     if not one:
         yield f"            from[n] += (long long){depth} * ld;"
     yield "        }"
@@ -89,41 +94,89 @@ def turning(side: Side, depth: str, threads: int) -> Iterator[str]:
     yield ""
 
 
-def _turned_words(side: Side, first: str, inside: str) -> Iterator[str]:
-    """The loads of a thread's words, and its stores.
+def neighbours(side: Side) -> int:
+    """How many neighbours in memory a thread takes at once."""
+    return QUAD if side.bytes == 1 or _near(side) > 1 else 1
 
-    Args:
-        first: the first of them; inside: how many elements from there on the matrix has, as C text.
+
+def _near(side: Side) -> int:
+    """How many pieces of k neighbouring threads take, before they take the next elements of a k.
+
+    Eight threads store 16 bytes at once, each to row m of its four: under the swizzle of 128 bytes four pieces of k of
+    two such rows, which are four rows apart, lie in different banks. And they load whole lines of 128 bytes.
     """
-    per, deep = WORD // side.bytes, VECTOR // side.bytes  # elements of a word, k of 16 bytes
-    yield f"unsigned int word[{deep}];"
+    return QUAD if side.bytes == WORD and side.swizzle == MODES["128B"] else 1
+
+
+def _word(side: Side) -> str:
+    """Which piece of a k a thread takes, as C text."""
+    near = _near(side)
+    return f"at / {near} % WORDS" if near > 1 else "at % WORDS"
+
+
+def _piece(side: Side) -> str:
+    """Which 16 bytes of a row of the tile a thread makes, as C text."""
+    near = _near(side)
+    return f"(at / ({near} * WORDS) * {near} + at % {near})" if near > 1 else "at / WORDS"
+
+
+def _turned_elements(side: Side, first: str, inside: str, whole: bool) -> Iterator[str]:
+    """The loads of a thread's elements of 32 bits, and its stores; as of `_turned_words`."""
+    per, deep = neighbours(side), VECTOR // side.bytes
+    vector = "u32x4" if per > 1 else "unsigned int"
+    yield f"unsigned int word[{deep}][{per}];"
     yield f"const {side.element} *at_k = {first};"
     yield "#pragma unroll"
     yield f"for (int e = 0; e < {deep}; ++e, at_k += ld) {{"
-    yield "    word[e] = 0;"
     yield "    if (aligned) {"
-    yield "        if (e < more) word[e] = *(const unsigned int *)at_k;"
+    yield f"        {vector} found = {{}};"
+    yield f"        if ({0 if whole else 'e'} < more) found = *(const {vector} *)at_k;"
+    yield "#pragma unroll"
+    yield f"        for (int m = 0; m < {per}; ++m) word[e][m] = found{'.word[m]' if per > 1 else ''};"
     yield "    } else {"
     yield "#pragma unroll"
     yield f"        for (int m = 0; m < {per}; ++m)"
-    shifted = "(unsigned int)(unsigned char)at_k[m] << 8 * m" if per > 1 else "*(const unsigned int *)at_k"
-    yield f"            if (e < more && m < {inside}) word[e] |= {shifted};"
+    yield f"            word[e][m] = e < more && m < {inside} ? *(const unsigned int *)(at_k + m) : 0;"
     yield "    }"
     yield "}"
-    byte = f"at / WORDS * {VECTOR}"
-    if per == 1:
-        yield "const u32x4 row = {word[0], word[1], word[2], word[3]};"
-        yield f"*(u32x4 *)({side.tile.place('at % WORDS', byte)}) = row;"
-        return
-    turn = _turn(side)
-    order = f"at % WORDS / {turn} % {per}" if turn else "0"
-    yield f"const int turn = {order};  // rows in another order, against conflicts"
-    yield "#pragma unroll"
-    yield f"for (int e = 0; e < {deep}; e += {per}) transpose(word + e, turn);"
     yield "#pragma unroll"
     yield f"for (int m = 0; m < {per}; ++m) {{"
+    yield "    const u32x4 row = {word[0][m], word[1][m], word[2][m], word[3][m]};"
+    place = side.tile.place(f"{_word(side)} * {per} + m", f"{_piece(side)} * {VECTOR}")
+    yield f"    *(u32x4 *)({place}) = row;"
+    yield "}"
+
+
+def _turned_words(side: Side, first: str, inside: str, whole: bool) -> Iterator[str]:
+    """The loads of a thread's words of four elements of 8 bits, and its stores.
+
+    Args:
+        first: the first of them; inside: how many elements from there on the matrix has, as C text. whole: as of
+            `turning`.
+    """
+    yield f"unsigned int word[{VECTOR}];"
+    yield f"const {side.element} *at_k = {first};"
+    yield "#pragma unroll"
+    yield f"for (int e = 0; e < {VECTOR}; ++e, at_k += ld) {{"
+    yield "    word[e] = 0;"
+    yield "    if (aligned) {"
+    yield f"        if ({0 if whole else 'e'} < more) word[e] = *(const unsigned int *)at_k;"
+    yield "    } else {"
+    yield "#pragma unroll"
+    yield f"        for (int m = 0; m < {QUAD}; ++m)"
+    yield f"            if (e < more && m < {inside}) word[e] |= (unsigned int)(unsigned char)at_k[m] << 8 * m;"
+    yield "    }"
+    yield "}"
+    turn = _turn(side)
+    order = f"at % WORDS / {turn} % {QUAD}" if turn else "0"
+    yield f"const int turn = {order};  // rows in another order, against conflicts"
+    yield "#pragma unroll"
+    yield f"for (int e = 0; e < {VECTOR}; e += {QUAD}) transpose(word + e, turn);"
+    yield "#pragma unroll"
+    yield f"for (int m = 0; m < {QUAD}; ++m) {{"
     yield "    const u32x4 row = {word[m], word[m + 4], word[m + 8], word[m + 12]};"
-    yield f"    *(u32x4 *)({side.tile.place(f'at % WORDS * {per} + (m ^ turn)', byte)}) = row;"
+    place = side.tile.place(f"at % WORDS * {QUAD} + (m ^ turn)", f"at / WORDS * {VECTOR}")
+    yield f"    *(u32x4 *)({place}) = row;"
     yield "}"
 
 
@@ -134,15 +187,15 @@ def _turn(side: Side) -> int:
     >>> _turn(Side("A", 128, 64, "unsigned char", 8, False, True, MODES["64B"]))
     2
     """
-    tile, words = side.tile, side.extent // WORD
+    tile, words = side.tile, side.extent // QUAD
 
     def conflicts(each: int) -> int:
         found = 0
         for first in range(0, words * tile.row_bytes // VECTOR, 8):  # threads that store 16 bytes at once
-            for m in range(WORD):
+            for m in range(QUAD):
                 slots = set()
                 for at in range(first, first + 8):
-                    row = at % words * WORD + (m ^ (at % words // each % WORD if each else 0))
+                    row = at % words * QUAD + (m ^ (at % words // each % QUAD if each else 0))
                     slots.add(tile.address(row * tile.row_bytes + at // words * VECTOR) // VECTOR % 8)
                 found += 8 - len(slots)
         return found

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["body", "plan", "source", "stores", "summed", "sums_of", "tiles_of"]
 
 DEPTH_BYTES = 64  # of k in one stage: two buffers of the widest tiles fit into 48 KiB of static shared memory
+LINE = 128  # of k where 32-bit elements are turned over: stores of four rows are free of conflicts, see gemm_turned
 WIDEST_PAIR = 128  # columns up to which a warpgroup keeps two tiles of 64 rows in registers
 
 
@@ -73,7 +74,8 @@ def plan(
     bits = inst.format("A").bits
     if inst.sparse or bits < 8:
         raise Error(f"a GEMM is generated around dense wgmma with elements of whole bytes; not {inst.name}")
-    depth = DEPTH_BYTES * 8 // bits
+    turned = bits == 32 and (order_a == "col" or order_b == "row")
+    depth = (LINE if turned else DEPTH_BYTES) * 8 // bits
     tiles = tiles_of(inst, scales)
     a = _side(inst, "A", tiles * inst.m, depth, order_a == "row")
     b = _side(inst, "B", inst.n, depth, order_b == "col")
@@ -104,7 +106,8 @@ def _side(inst: Instruction, name: str, extent: int, depth: int, along_k: bool) 
                 f"B of {inst.name} has {extent * size} bytes in a row of memory, which is turned over 16 bytes at a "
                 "time: use order_b='col', or a wgmma with more columns"
             )
-        return Side(name, extent, depth, element, 8 * size, along_k, not along_k, MODES["64B"])
+        swizzle = MODES["128B" if depth * size == LINE else "64B"]
+        return Side(name, extent, depth, element, 8 * size, along_k, not along_k, swizzle)
     mode = widest(extent * size)
     return Side(name, extent, depth, element, 8 * size, False, False, MODES[mode.name], mode.row_bytes)
 
@@ -193,7 +196,7 @@ def _mode_name(side: Side) -> str:
 def _strides(side: Side) -> tuple[int, int]:
     """The leading and the stride dimension byte offset of a side's descriptor."""
     if side.rows_of_k:
-        return VECTOR, ROWS * DEPTH_BYTES
+        return VECTOR, ROWS * side.tile.row_bytes
     return panel_offsets(SWIZZLES[_mode_name(side)].row_bytes, side.depth)
 
 
@@ -207,7 +210,7 @@ def _offset(found: CudaPlan, side: Side, tile: int, step: int) -> int:
     """The bytes from the beginning of a side's tile to what one wgmma reads."""
     inst = found.instruction
     if side.rows_of_k:
-        return tile * inst.m * DEPTH_BYTES + step * inst.k * side.bytes
+        return tile * inst.m * side.tile.row_bytes + step * inst.k * side.bytes
     return tile * inst.m * side.bytes // side.panel * side.depth * side.panel + step * inst.k * side.panel
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from ..families.shared_memory import SWIZZLES, panel_offsets
 from ..memory_access.swizzles import MODES
-from .gemm_staging import element_of
+from .gemm_staging import ALIGNMENT, SHARED_BYTES, element_of
 from .staging import Side
 from .wgmma import ROWS, widest
 
@@ -29,8 +29,6 @@ __all__ = [
 ]  # fmt: skip
 
 ROW_BYTES = 128  # of k in a stage: the widest swizzle
-SHARED_BYTES = 227 << 10  # that a block of Hopper and Blackwell can ask for
-ALIGNMENT = 1024  # of a stage: the period of the widest swizzle
 VECTOR = 16  # bytes: what rows of memory are multiples of
 MOST_ROWS = 256  # of a box
 
