@@ -51,7 +51,7 @@ def turning(side: Side, depth: str, threads: int, whole: bool) -> Iterator[str]:
     words = side.extent // per
     units, one = words * side.depth // deep, threads % (words * near) == 0
     yield from (
-        f"// How a thread copies a stage of {side.name}, turned over: {per} of each of {deep} k at a time. Zeros beyond.",
+        f"// How a thread copies a stage of {side.name}, turned over: {per} of {deep} k at a time. Zeros beyond.",
         "template <bool aligned>",
         f"struct {letter}_copies {{",
     )
@@ -74,6 +74,16 @@ def turning(side: Side, depth: str, threads: int, whole: bool) -> Iterator[str]:
     yield "        }"
     yield "    }"
     yield ""
+    yield from _stage(side, depth, threads, whole)
+    yield "};"
+    yield ""
+
+
+def _stage(side: Side, depth: str, threads: int, whole: bool) -> Iterator[str]:
+    """The copies of one stage, as of `turning`."""
+    letter, deep = side.name.lower(), VECTOR // side.bytes
+    words = side.extent // neighbours(side)
+    units, one = words * side.depth // deep, threads % (words * _near(side)) == 0
     yield f"    __device__ void copy_stage(unsigned char *{letter}_tile, int left) {{"
     yield "#pragma unroll"
     yield "        for (int n = 0; n < COPIES; ++n) {"
@@ -90,8 +100,6 @@ def turning(side: Side, depth: str, threads: int, whole: bool) -> Iterator[str]:
     if one:
         yield f"        from += (long long){depth} * ld;"
     yield "    }"
-    yield "};"
-    yield ""
 
 
 def neighbours(side: Side) -> int:
