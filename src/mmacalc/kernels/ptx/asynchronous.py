@@ -12,7 +12,7 @@ from ...base.errors import Error, plural
 from .order import span
 from .relaxed import Relaxed
 from .shared_core import none_occupied
-from .tensor_commits import carry_out
+from .tensor_commits import carry_out, complete_alike
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,26 +46,30 @@ class Barrier:
         "pending",
         "phase",
         "place",
+        "row",
         "shown",
         "tx",
-        "used",
     )
     expected: int
     place: int
     tx: int
     agent: int
     init: tuple[int, int, Step]
+    row: int
     shown: int
     phase: int
     pending: int
 
-    def __init__(self, place: int, expected: int, agent: int, order: Order, init: tuple[int, int, Step]) -> None:
+    def __init__(
+        self, place: int, expected: int, agent: int, order: Order, init: tuple[int, int, Step], row: int
+    ) -> None:  # fmt: skip
+        """row: where `Asynchronous.used` has its uses."""
+        self.row = row
         self.place, self.expected, self.pending, self.tx, self.phase = place, expected, expected, 0, 0
         self.agent, self.init, self.shown = agent, init, -1
         self.clocks: Array = np.zeros(order.agents, np.int32)
         self.done: dict[int, Array] = {}
-        # By thread of the team: clock and statement of its last use; phase of its last arrival, how much it had heard.
-        self.used: Array = np.zeros((2, order.threads), np.int32)
+        # By thread of the team: phase of its last arrival, how much it had heard.
         self.arrived: Array = np.full((2, order.threads), -1, np.int32)
 
     def text(self, machine: Machine, phase: int) -> str:
@@ -78,6 +82,13 @@ class Barrier:
         arrivals = f"{plural(self.pending, 'arrival')} of {self.expected} missing" if self.pending else ""
         missing = " and ".join(one for one in (arrivals, bytes_) if one)
         return f"{where} is in phase {self.phase}, and phase {phase} is waited for: {missing}"
+
+    def learn(self, clocks: Array) -> None:
+        """An arrival makes clocks known."""
+        if len(self.clocks) < len(clocks):
+            self.clocks = np.concatenate([self.clocks, np.zeros(len(clocks) - len(self.clocks), np.int32)])
+        mine = self.clocks[: len(clocks)]
+        np.maximum(mine, clocks, out=mine)
 
     def settle(self) -> bool:
         """Complete the phase if nothing is pending."""
@@ -137,8 +148,13 @@ class Asynchronous:
         self.flights: dict[int, _Flight] = {}
         self.committed: dict[int, int] = {}
         self.agents: dict[int, int] = {}  # team -> how many mbarriers have had an agent
-        # By place of an mbarrier, and member of its team: the last phase that it passed, the number of its first wait.
-        self.waited: dict[int, Array] = {}
+        # By row of an mbarrier: by thread of its team, clock and statement of its last use; rows that are free.
+        self.used: Array = np.zeros((0, 2, machine.order.threads), np.int32)
+        self.free: list[int] = []
+        # By place of an mbarrier its row; there by member of its team: the last phase that it passed, the number of its
+        # first wait.
+        self.waits_at: dict[int, int] = {}
+        self.waited: Array = np.full((0, 2, machine.order.threads), -1, np.int64)
         self.waits = 0
         # By thread: place of the mbarrier and phase that it asked for last.
         self.asked: Array = np.full((machine.count, 2), -1, np.int64)
@@ -171,8 +187,26 @@ class Asynchronous:
         member = int(machine.member_of[thread])
         made = (member, int(machine.order.clock[team, member]), step)
         self.occupied[place >> 3] = True
-        self.barriers[place] = Barrier(place, count, agent, machine.order, made)
+        self.barriers[place] = Barrier(place, count, agent, machine.order, made, self._row())
         machine.order.tick(np.array([team]), np.array([member]))
+
+    def _row(self) -> int:
+        """A row for the uses of an mbarrier, without any."""
+        if not self.free:
+            rows = len(self.used)
+            self.used = np.concatenate([self.used, np.zeros((rows + 64, *self.used.shape[1:]), np.int32)])
+            self.free = [*range(rows, len(self.used))][::-1]
+        row = self.free.pop()
+        self.used[row] = 0
+        return row
+
+    def row_of_waits(self, place: int) -> int:
+        """The row of `waited` of the mbarriers at a place."""
+        row = self.waits_at.setdefault(place, len(self.waits_at))
+        if row >= len(self.waited):
+            more = np.full((len(self.waited) + 64, *self.waited.shape[1:]), -1, np.int64)
+            self.waited = np.concatenate([self.waited, more])
+        return row
 
     def show(self, threads: Threads) -> None:
         """fence.mbarrier_init.release.cluster (9.7.13.5): with the thread's next arrival at the barrier of the cluster,
@@ -207,18 +241,20 @@ class Asynchronous:
         if found is None:
             return
         del self.barriers[place]
+        self.free.append(found.row)
+        used = self.used[found.row].copy()
         self.occupied[place >> 3] = False
         order, team, own = machine.order, int(machine.team_of[thread]), int(machine.member_of[thread])
-        users = np.flatnonzero(found.used[0])
+        users = np.flatnonzero(used[0])
         users = users[users != own]
-        clocks = found.used[0, users]
+        clocks = used[0, users]
         late = ~order.ordered(np.full(len(users), team), np.full(len(users), own), users, clocks)
         for user in users[late].tolist():
-            if not self._done_with(thread, team * order.threads + user, int(found.used[0, user])):
+            if not self._done_with(thread, team * order.threads + user, int(used[0, user])):
                 machine.launch.find(
                     "mbarrier", step, f"invalidates an mbarrier that thread {user % machine.block_size} may still "
                     "use: a barrier must come in between", np.array([thread]),
-                    machine.program.steps[int(found.used[1, user])],
+                    machine.program.steps[int(used[1, user])],
                 )  # fmt: skip
                 return
 
@@ -263,7 +299,8 @@ class Asynchronous:
             return None
         one, member = int(machine.team_of[number[0]]), machine.member_of[number]
         part = span(member)
-        found.used[0, part], found.used[1, part] = order.clock[one, part], step.index
+        used = self.used[found.row]
+        used[0, part], used[1, part] = order.clock[one, part], step.index
         who, clock, made = found.init
         if found.shown < 0 and clock <= order.common[one, who]:  # all threads of the team know
             return found
@@ -319,9 +356,7 @@ class Asynchronous:
         else:
             clocks = release
         if clocks is not None:
-            if len(barrier.clocks) < len(clocks):
-                barrier.clocks = np.concatenate([barrier.clocks, np.zeros(len(clocks) - len(barrier.clocks), np.int32)])
-            barrier.clocks[: len(clocks)] = np.maximum(barrier.clocks[: len(clocks)], clocks)
+            barrier.learn(clocks)
         self.settle(barrier)
         return states.astype(np.uint64)
 
@@ -352,7 +387,8 @@ class Asynchronous:
     def overtaken(self, threads: Threads) -> str:
         """Of threads that wait for a parity: whether the phase that comes next for them was over two phases ago."""
         found = []
-        for place, (lasts, first) in self.waited.items():
+        for place, row in self.waits_at.items():
+            lasts, first = self.waited[row]
             barrier = self.barriers.get(place)
             team = self.machine.team_of[place // self.machine.shared_size * self.machine.block_size]
             mine = threads.member[threads.team == team]
@@ -370,9 +406,8 @@ class Asynchronous:
     def passed(self, barrier: Barrier, number: Array, phase: int, acquire: bool) -> None:
         """Threads of one team have waited for a phase."""
         machine = self.machine
-        waited = self.waited.get(barrier.place)
-        if waited is None:
-            waited = self.waited[barrier.place] = np.full((2, machine.order.threads), -1, np.int64)
+        row = self.row_of_waits(barrier.place)
+        waited = self.waited[row]
         part = span(machine.member_of[number])
         waited[0, part] = phase
         waited[1, part] = np.where(waited[1, part] < 0, self.waits, waited[1, part])
@@ -404,7 +439,7 @@ class Asynchronous:
         self.flights[flight.number] = flight
         if reads and len(granules):  # a tcgen05.commit has none
             machine.begin_reading(granules, flight.number)
-        else:
+        elif len(granules):
             machine.flight[granules] = flight.number
         return flight
 
@@ -434,8 +469,9 @@ class Asynchronous:
             if flight.barriers:
                 first.setdefault(int(self.machine.team_of[flight.thread]), flight)
         carry_out(flight.deliver for flight in first.values())
-        for flight in first.values():
-            self.complete(flight)
+        if not complete_alike(self, list(first.values())):
+            for flight in first.values():
+                self.complete(flight)
         return bool(first)
 
     def commit(self, threads: Threads) -> None:

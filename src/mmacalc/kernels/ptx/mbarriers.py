@@ -9,6 +9,7 @@ import numpy as np
 from ...base.errors import Error
 from ...ptx.module import Address, Symbol
 from .accesses import SHARED_BASE, space_of_access
+from .mbarriers_alike import wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -158,6 +159,9 @@ def _wait(compiler: Compiler, statement: Statement, step: Step) -> None:
         done = np.zeros(len(threads), bool)
         asked = (values & 1 if by_parity else values >> np.uint64(32)).astype(np.int64)
         alike = len(asked) and bool((asked == asked[0]).all())
+        asks = machine.asynchronous, step, threads.number, places
+        if alike and (over := wait(*asks, int(asked[0]), by_parity, acquire)) is not None:
+            return _waited(machine, step, threads, np.full(len(threads), over), sink, sleeps)
         for place, mine in by_place(places, threads):
             barrier = machine.asynchronous.barrier(step, threads.number[mine], place)
             if barrier is None:
@@ -170,18 +174,20 @@ def _wait(compiler: Compiler, statement: Statement, step: Step) -> None:
                     machine.asynchronous.asked[number] = place, barrier.phase if by_parity else phase
                 elif (ended := barrier.phase - 1 if by_parity else phase) >= 0:
                     machine.asynchronous.passed(barrier, number, ended, acquire)
-        if done.all():
-            sink(machine, threads, done)
-            return None
-        if sleeps or machine.impatient(step):
-            some = threads.where(done)
-            if len(some):
-                sink(machine, some, done[done])
-            return ~done
-        sink(machine, threads, done)
-        return None
+        return _waited(machine, step, threads, done, sink, sleeps)
 
     step.run = run
+
+
+def _waited(machine: Machine, step: Step, threads: Threads, done: Array, sink: Any, sleeps: bool) -> Array | None:
+    """What a wait gives: predicates, and who sleeps."""
+    if not done.all() and (sleeps or machine.impatient(step)):
+        some = threads.where(done)
+        if len(some):
+            sink(machine, some, done[done])
+        return ~done
+    sink(machine, threads, done)
+    return None
 
 
 def _pending(compiler: Compiler, statement: Statement, step: Step) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["ENDED", "Order", "Shadow", "span"]
+__all__ = ["ENDED", "Order", "Shadow", "across", "span"]
 
 
 ENDED = 1 << 40
@@ -36,6 +36,11 @@ def span(numbers: Array) -> Any:
     """An index of ascending numbers: a slice where they follow each other, which takes NumPy less time."""
     first, last = (int(numbers[0]), int(numbers[-1])) if len(numbers) else (0, -1)
     return slice(first, last + 1) if last - first == len(numbers) - 1 else numbers
+
+
+def across(rows: Array, part: Any) -> tuple[Any, Any]:
+    """The index of a part, by `span`, of some rows: (row, place)."""
+    return (rows, part) if isinstance(part, slice) else (rows[:, None], part)
 
 
 class Order:
@@ -152,6 +157,30 @@ class Order:
             np.maximum(rows[part], clocks, out=rows[part])
         else:
             rows[threads] = np.maximum(rows[threads], clocks)
+
+    def release_alike(self, teams: Array, members: Array) -> Array:
+        """As `release`, of one thread of each of some teams: (team, agent)."""
+        made = self._released(teams, members[:, None])
+        self.version += 1
+        self.clock[teams, members] += 1
+        return made
+
+    def acquire_alike(self, teams: Array, threads: Array, clocks: Array) -> None:
+        """As `acquire`, of the same threads of some teams: clocks (team, agent)."""
+        part = span(threads)
+        self.heard[across(teams, part)] += 1
+        every = len(threads) == self.threads
+        if every:
+            self.version += 1
+            self.common[teams] = np.maximum(self.common[teams], clocks)
+            if self.known is None:
+                return
+        rows = self.rows()
+        if len(teams) == len(rows) and isinstance(part, slice):  # without a copy of them
+            np.maximum(rows[:, part], clocks[:, None], out=rows[:, part])
+        else:
+            index = across(teams, part)
+            rows[index] = np.maximum(rows[index], clocks[:, None])
 
     def tick(self, team: Array, threads: Array) -> Array:
         """The clocks of threads before they advance by one."""

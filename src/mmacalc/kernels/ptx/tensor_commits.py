@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import reading
+from . import mbarriers_alike, reading
 from .mbarriers import shared_address
 from .order import span
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...ptx.module import Statement
-    from .asynchronous import Barrier
+    from .asynchronous import Asynchronous, Barrier, _Flight
     from .compiler import Compiler
     from .machine import Machine, Threads
     from .program import Step
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Operation", "carry_out", "commit"]
+__all__ = ["Operation", "carry_out", "commit", "complete_alike"]
 
 PIPED = ("cp", "shift")
 """Operations that a tcgen05.mma of the same thread follows without a wait (PTX ISA 9.7.16.6.2)."""
@@ -123,16 +123,45 @@ class _Commit:
     def __call__(self) -> None:
         if self.queue:
             carry_out([self])
-        # It says that all earlier products of the thread are complete, those of its earlier commits included.
+        self.tell()
+        thread, one = np.array([self.thread]), np.ones(1, np.int64)
+        for place in self.places:
+            self.machine.asynchronous.arrive(self.step, thread, place, one, release=self.clocks)
+
+    def tell(self) -> None:
+        """It says that all earlier products of the thread are complete, those of its earlier commits included."""
         known = self.machine.tensor_memory.commits.setdefault(self.thread, {})
         _, agent, clock = self.learnt()
         if agent is not None:
             known[agent] = clock
         for earlier, phase in known.items():
             self.clocks[earlier] = max(self.clocks[earlier], phase)
-        thread, one = np.array([self.thread]), np.ones(1, np.int64)
-        for place in self.places:
-            self.machine.asynchronous.arrive(self.step, thread, place, one, release=self.clocks)
+
+
+def complete_alike(asynchronous: Asynchronous, flights: list[_Flight]) -> bool:
+    """Flights, of each team one, complete if they are commits of one statement whose operations are complete, each
+    with one mbarrier; whether they were."""
+    commits = [one.deliver for one in flights if isinstance(one.deliver, _Commit)]
+    if not commits or len(commits) < len(flights):
+        return False
+    step = commits[0].step
+    if any(one.queue or one.step is not step or len(one.places) > 1 or one.first is None for one in commits):
+        return False
+    number, places = np.array([one.thread for one in commits]), np.array([one.places[0] for one in commits])
+    if (number[1:] < number[:-1]).any() or any(
+        asynchronous.barriers.get(one.places[0]) is not one.first for one in commits
+    ):
+        return False
+    used = mbarriers_alike.arriving(asynchronous, number, places)
+    if used is None:
+        return False
+    for one in commits:
+        one.tell()
+    mbarriers_alike.arrive(asynchronous, step, used, [one.clocks for one in commits])
+    for flight in flights:
+        del asynchronous.flights[flight.number]
+    asynchronous.machine.events += len(flights)
+    return True
 
 
 def carry_out(deliveries: Iterable[Any]) -> None:
@@ -159,6 +188,21 @@ def _places(machine: Machine, step: Step, thread: int, at: int, mask: int) -> li
     return [int(machine.shared_places(step, one, np.array([target]), 8)[0]) for target in targets]
 
 
+def _commit_alike(machine: Machine, step: Step, number: Array, places: Array) -> bool:
+    """Threads commit, of each team one, to an mbarrier of their own each; whether that was done."""
+    used = mbarriers_alike.uses(machine.asynchronous, number, places)
+    if used is None or len(used.members) > 1:
+        return False
+    used.note(machine.asynchronous, step)
+    released = machine.order.release_alike(used.teams, machine.member_of[number])
+    none = np.zeros(0, np.int64)
+    for thread, place, first, clocks in zip(number.tolist(), places.tolist(), used.barriers, released):
+        queue = machine.tensor_memory.queues.pop(thread, [])
+        deliver = _Commit(machine, step, thread, queue, first, clocks, [place])
+        machine.asynchronous.fly(step, thread, none, True, deliver, [(place, 0)])
+    return True
+
+
 def commit(compiler: Compiler, statement: Statement, step: Step) -> None:
     """tcgen05.commit: an arrival when the products and copies of the thread so far are complete."""
 
@@ -170,7 +214,10 @@ def commit(compiler: Compiler, statement: Statement, step: Step) -> None:
     def run(machine: Machine, threads: Threads) -> None:
         at = address(machine, threads)
         masks = np.broadcast_to(mask(machine, threads), (len(threads),)) if mask else np.zeros(len(threads), int)
-        own = machine.shared_places(step, threads, at, 8).tolist() if not masks.any() else []
+        alone = machine.shared_places(step, threads, at, 8) if not masks.any() else None
+        if alone is not None and _commit_alike(machine, step, threads.number, alone):
+            return
+        own = alone.tolist() if alone is not None else []
         for number, thread in enumerate(threads.number.tolist()):
             places = own[number : number + 1] or _places(machine, step, thread, int(at[number]), int(masks[number]))
             queue = machine.tensor_memory.queues.pop(thread, [])

@@ -27,7 +27,6 @@ from .tensor_products import copy, multiply, shift
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from numpy.typing import NDArray
@@ -78,7 +77,8 @@ class TensorMemory:
         self.piped: dict[int, dict[int, Any]] = {}  # issuing thread -> its copies and shifts in flight, by number
         # Issuing thread -> agents of the mbarriers that its commits named, and the last phase that they completed.
         self.commits: dict[int, dict[int, int]] = {}
-        self.stores: dict[int, list[Any]] = {}  # warp -> stores that are not waited for
+        # Warp -> stores that are not waited for, and its place among their warps.
+        self.stores: dict[int, list[tuple[_Stores, int]]] = {}
         # By CTA and quarter of the lanes, the loads since the last write: by warp and statement, their columns and the
         # clocks of the warp's threads.
         self.reads: dict[tuple[int, int], dict[tuple[int, int], _Reads]] = {}
@@ -216,6 +216,31 @@ class TensorMemory:
             fine[at] &= own and not any(loads)
         return fine
 
+    def fine(self, step: Step, threads: Array, index: tuple[Array, Array, Any]) -> Array:
+        """Of threads, each of which touches cells, (CTA, quarter, columns) with the same columns for all, whether it is
+        plain that they may: what `check` says of them is said. Where it is not, `check` is to be asked."""
+        ctas, part = index[0], index[2]
+        if not isinstance(part, slice) or part.stop > COLUMNS:
+            return np.zeros(len(threads), bool)
+        writers, clocks, steps = self.writer[index], self.clock[index], self.step[index]
+        found: Array = (self.owner[ctas, part] != 0).all(axis=1) & ~self.busy[index].any(axis=1)
+        for one in (writers, clocks, steps):
+            found &= (one == one[:, :1]).all(axis=1)
+        writer, clock, before = writers[:, 0], clocks[:, 0], steps[:, 0]
+        team, member = self.machine.team_of[threads], self.machine.member_of[threads]
+        apart = (writer >= 0) & (writer != member)
+        found &= ~apart | self.machine.order.ordered(team, member, np.maximum(writer, 0), clock)
+        for at in np.flatnonzero(found & apart).tolist():
+            one = slice(at, at + 1)
+            self._check_fences(step, int(threads[at]), writer[one], clock[one], before[one])
+        return found
+
+    def unread(self, index: tuple[Array, Array, Any]) -> bool:
+        """Whether no load, and no operation in flight, has read cells (CTA, quarter, columns) since their last
+        write."""
+        places = zip(index[0].tolist(), index[1].tolist())
+        return not self.reading[index].any() and not any(self.reads.get(place) for place in places)
+
     def check(  # noqa: PLR0913
         self, step: Step, thread: int, cta: int, quarters: Array, columns: Array, reads: bool, own: bool = False,
         does: str = "",
@@ -270,25 +295,25 @@ class TensorMemory:
             if unannounced[mine].all():
                 machine.launch.remark(machine.program.steps[index], BEFORE)
 
-    def note(self, step: Step, cta: int, quarters: Array, columns: Array, writer: int, clock: int) -> None:
-        index = cells_of(cta, quarters, columns)
-        self.writer[index], self.clock[index], self.step[index] = writer, clock, step.index
-
     def finish(self) -> None:
         """Complete what is in flight at the end of the launch; columns that are not freed are findings."""
         complete_queues([(queue, (thread, None, 0)) for thread, queue in self.queues.items()])
         self.queues = {}
-        for warp in list(self.stores):
-            self.settle(warp)
+        self.settle(list(self.stores))
         for allocation in np.unique(self.owner[self.owner > 0]).tolist():
             step, number = self.made[allocation]
             self.machine.launch.find("tensor memory", step, "allocates columns that are never freed: tcgen05.dealloc "
                                      "must come before the CTA ends", number)  # fmt: skip
 
-    def settle(self, warp: int) -> None:
-        """tcgen05.wait::st of a warp."""
-        for store in self.stores.pop(warp, []):
-            store()
+    def settle(self, warps: list[int]) -> None:
+        """tcgen05.wait::st of warps: stores of one statement arrive together."""
+        queues = [self.stores.pop(warp, []) for warp in warps]
+        while queues := [queue for queue in queues if queue]:
+            heads: dict[int, tuple[_Stores, list[int]]] = {}
+            for store, at in [queue.pop(0) for queue in queues]:
+                heads.setdefault(id(store), (store, []))[1].append(at)
+            for store, places in heads.values():
+                store.arrive(np.array(places))
 
 
 def cells_of(cta: Any, quarters: Array, columns: Array) -> tuple[Any, Any, Any]:
@@ -374,8 +399,7 @@ def _wait(compiler: Compiler, statement: Statement, step: Step) -> None:
     if statement.modifiers[0] == "wait::st":
 
         def run(machine: Machine, threads: Threads) -> None:
-            for warp in np.unique(threads.number // 32).tolist():
-                machine.tensor_memory.settle(warp)
+            machine.tensor_memory.settle(np.unique(threads.number // 32).tolist())
 
     else:
 
@@ -467,11 +491,13 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
         index = (ctas, np.minimum(np.stack([lanes for _, _, lanes, *_ in warps]), LANES - 1),
                  np.minimum(np.stack([columns for *_, columns, _ in warps]), COLUMNS - 1))  # fmt: skip
         written = memory.written[index].all(axis=1).tolist()
-        for (number, cta, _, columns, quarter), fine in zip(warps, written):
+        plain = _plain(memory, step, warps)[0].tolist()
+        for (number, cta, _, columns, quarter), whole, fine in zip(warps, written, plain):
             used = _distinct(columns)
-            memory.check(step, int(number[0]), cta, np.array([quarter]), used, True)
-            memory.has_read(step, number, cta, quarter, used)
             if not fine:
+                memory.check(step, int(number[0]), cta, np.array([quarter]), used, True)
+            memory.has_read(step, number, cta, quarter, used)
+            if not whole:
                 machine.launch.find("uninitialised", step, "reads Tensor Memory that nothing has written", number)
         file = np.zeros((len(names), len(warps), 32), np.uint32)
         lane_of, register = places
@@ -487,6 +513,17 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
             reduce(machine, threads, file.reshape(len(names), -1).T)
 
     step.run = run
+
+
+def _plain(memory: TensorMemory, step: Step, warps: list[Any]) -> tuple[Array, tuple[Array, Array, Any]]:
+    """Of warps, by `_warp_cells`, what `TensorMemory.fine` says, and the cells (CTA, quarter, columns) that they touch;
+    where they touch different columns, of none that it is plain."""
+    used = [_distinct(columns) for *_, columns, _ in warps]
+    ctas, quarters = np.array([cta for _, cta, *_ in warps]), np.array([quarter for *_, quarter in warps])
+    index = ctas, quarters, span(used[0])
+    if any(one is not used[0] for one in used):
+        return np.zeros(len(warps), bool), index
+    return memory.fine(step, np.array([int(number[0]) for number, *_ in warps]), index), index
 
 
 def _distinct(columns: Array) -> Array:
@@ -542,47 +579,59 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
         )[(slice(None), *places)]
         if lsb.any() or len(np.unique(lsb)) > 1:
             values = values >> lsb.astype(np.uint32) & np.uint32(0xFFFF)
-        for at_warp, (number, cta, lanes, columns, quarter) in enumerate(
-            _warp_cells(machine, step, threads, at, lane, column)
-        ):
+        warps = _warp_cells(machine, step, threads, at, lane, column)
+        if len({(cta, quarter) for _, cta, *_, quarter in warps}) == len(warps):
+            fine, index = _plain(memory, step, warps)
+            if fine.all() and memory.unread(index):
+                _Stores(machine, step, warps, index, values).issue()
+                return
+        for one, given in zip(warps, values):
+            number, cta, _, columns, quarter = one
             used, quarters = _distinct(columns), np.array([quarter])
             memory.check(step, int(number[0]), cta, quarters, used, False)
             used = used[used < COLUMNS]
             memory.check_reads(step, int(number[0]), cta, quarters, used, "writes")
-            index = cells_of(cta, quarters, used)
-            memory.busy[index] += 1
-            memory.step[index] = step.index
-            memory.stores.setdefault(int(number[0]) // 32, []).append(
-                _late_store(
-                    machine,
-                    step,
-                    cta,
-                    np.minimum(lanes, LANES - 1),
-                    np.minimum(columns, COLUMNS - 1),
-                    values[at_warp],
-                    index,
-                    quarters,
-                    used,
-                    int(number[0]),
-                )
-            )
+            _Stores(machine, step, [one], (np.array([cta]), quarters, span(used)), given[None]).issue()
 
     step.run = run
 
 
-def _late_store(  # noqa: PLR0913
-    machine: Machine, step: Step, cta: int, lanes: Array, columns: Array, values: Array, index: Any, quarters: Array,
-    used: Array, thread: int,
-) -> Callable[[], None]:  # fmt: skip
-    def arrive() -> None:
-        memory = machine.tensor_memory
-        memory.cells[cta, lanes, columns] = values
-        memory.written[cta, lanes, columns] = True
-        memory.busy[index] -= 1
-        member = int(machine.member_of[thread])
-        memory.note(step, cta, quarters, used, member, int(machine.order.clock[machine.team_of[thread], member]))
+class _Stores:
+    """A tcgen05.st of warps, by `_warp_cells`, that touches cells (CTA, quarter, columns) and arrives when they wait.
+    values: what each writes at each of its lanes and columns."""
 
-    return arrive
+    def __init__(
+        self, machine: Machine, step: Step, warps: list[Any], index: tuple[Array, Array, Any], values: Array
+    ) -> None:  # fmt: skip
+        self.machine, self.step, self.values = machine, step, values
+        self.threads: Array = np.array([int(number[0]) for number, *_ in warps])
+        self.lanes: Array = np.minimum(np.stack([lanes for _, _, lanes, *_ in warps]), LANES - 1)
+        self.columns: Array = np.minimum(np.stack([columns for *_, columns, _ in warps]), COLUMNS - 1)
+        self.ctas, self.quarters, self.part = index
+
+    def _touched(self, at: Any) -> tuple[Array, Array, Any]:
+        ctas, quarters = self.ctas[at], self.quarters[at]
+        alike = isinstance(self.part, slice)
+        return (ctas, quarters, self.part) if alike else (ctas[:, None], quarters[:, None], self.part)
+
+    def issue(self) -> None:
+        """The stores are in flight."""
+        memory, index = self.machine.tensor_memory, self._touched(slice(None))
+        memory.busy[index] += 1
+        memory.step[index] = self.step.index
+        for at, thread in enumerate(self.threads.tolist()):
+            memory.stores.setdefault(thread // 32, []).append((self, at))
+
+    def arrive(self, at: Array) -> None:
+        """Those of some warps, by their places, are there."""
+        machine, memory, index = self.machine, self.machine.tensor_memory, self._touched(at)
+        cells = self.ctas[at, None], self.lanes[at], self.columns[at]
+        memory.cells[cells] = self.values[at]
+        memory.written[cells] = True
+        memory.busy[index] -= 1
+        team, member = machine.team_of[self.threads[at]], machine.member_of[self.threads[at]]
+        memory.writer[index], memory.clock[index] = member[:, None], machine.order.clock[team, member][:, None]
+        memory.step[index] = self.step.index
 
 
 BUILDERS = {"tcgen05": _build}
