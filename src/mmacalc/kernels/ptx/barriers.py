@@ -23,7 +23,7 @@ WARP = 32
 
 
 class _Arrival(TupleRecord):
-    """Threads of a CTA that have come to a barrier.
+    """Threads that have come to a barrier: of one CTA, or of several until these are parted.
 
     following: the step where they go on; wanted: how many threads the barrier wants, 0 for all of the CTA; waits:
     False of .arrive; made: what these then make known, the clocks of their team's agents when they arrived.
@@ -49,7 +49,7 @@ class CtaBarriers:
 
     def arrive(self, step: Step, threads: Threads, following: int, barrier: int, count: int, waits: bool) -> None:
         """Threads come to a barrier of their CTA."""
-        if waits and self._all_meet(step, threads, following, count):
+        if waits and self._alike(_Arrival(following, threads.number, barrier, count, step, True, None)):
             return
         machine = self.machine
         for number in np.split(threads.number, np.flatnonzero(np.diff(threads.cta)) + 1):
@@ -60,22 +60,43 @@ class CtaBarriers:
             self.waiting.append(_Arrival(following, number, barrier, count, step, waits, made))
         self.release()
 
-    def _all_meet(self, step: Step, threads: Threads, following: int, count: int) -> bool:
-        """Whether all living threads of their CTAs come to a barrier where no other thread waits, as they mostly do:
-        then they go on, all CTAs at once."""
-        machine = self.machine
-        if self.waiting or step.meeting is not None or machine.launch.cluster_size > 1:
+    def _alike(self, entry: _Arrival) -> bool:
+        """Threads of some CTAs come to a barrier, where their CTAs do the same, as they mostly do: either all living
+        threads of these CTAs have come to it then, and go on, all CTAs at once, or more are to come to each. Whether
+        that is so; the threads then wait in one entry."""
+        machine, entries = self.machine, [*self.waiting, entry]
+        plain = machine.launch.cluster_size == 1 and all(
+            one.waits and one.step.meeting is None and (one.barrier, one.wanted) == (entry.barrier, entry.wanted)
+            for one in entries
+        )
+        if not plain:
             return False
-        came = np.bincount(threads.cta, minlength=machine.ctas)
+        number = entry.number if len(entries) == 1 else np.concatenate([one.number for one in entries])
+        came = np.bincount(machine.cta_of[number], minlength=machine.ctas)
         here = np.flatnonzero(came)
-        if (came[here] != machine.alive.reshape(machine.ctas, -1)[here].sum(axis=1)).any():
+        came, alive = came[here], machine.alive.reshape(machine.ctas, -1)[here].sum(axis=1)
+        if (came < (entry.wanted or alive)).all():
+            self.waiting.append(entry)
+            return True
+        if (came != alive).any() or (entry.wanted and (came != entry.wanted).any()):
             return False
-        if count and (came[here] != count).any():
-            return False
+        if len(entries) > 1:
+            self._check_warps(entries)
         machine.order.meet(here)
         machine.events += 1
-        machine.enter(following, threads.number)
+        self.waiting = []
+        for one in entries:
+            machine.enter(one.following, one.number)
         return True
+
+    def _part(self) -> None:
+        """Part what waits by CTAs: an entry of each."""
+        cta_of = self.machine.cta_of
+        self.waiting = [
+            entry._replace(number=number)
+            for entry in self.waiting
+            for number in np.split(entry.number, np.flatnonzero(np.diff(cta_of[entry.number])) + 1)
+        ]
 
     def _alive(self, cta: int) -> Array:
         """The living threads of a CTA."""
@@ -85,6 +106,7 @@ class CtaBarriers:
 
     def release(self) -> None:
         """Release the threads at each complete barrier."""
+        self._part()
         groups: dict[tuple[int, int], list[_Arrival]] = {}
         alive = self.machine.alive.reshape(self.machine.ctas, -1).sum(axis=1).tolist()
         for entry in self.waiting:
@@ -181,6 +203,7 @@ class CtaBarriers:
     def deadlock(self) -> None:
         """Threads wait that no other thread will release: say for what."""
         machine = self.machine
+        self._part()
         for entry in self.waiting:
             if not entry.waits:
                 continue
