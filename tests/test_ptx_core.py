@@ -1,5 +1,6 @@
 """What the compiled core carries out of PTX kernels is what NumPy makes of it: places, bytes, fragments, products."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import mistaken_ptx
 import mmacalc
+import recorded
 import test_ptx_pitfalls
 from mmacalc.catalog import entry
 from mmacalc.emulator import core, fast
@@ -14,7 +16,8 @@ from mmacalc.emulator.execution import execution_of
 from mmacalc.emulator.fragments import computable, tables
 from mmacalc.formats import FORMATS
 from mmacalc.kernels.device.memory import GlobalMemory
-from mmacalc.kernels.ptx import shared_core
+from mmacalc.kernels.ptx import mbarriers_alike, shared_core
+from mmacalc.kernels.ptx.barriers import CtaBarriers
 from mmacalc.kernels.ptx.launch import Launch
 from mmacalc.kernels.ptx.machine import Threads, gathered
 from mmacalc.kernels.ptx.matrices import Executor, Fragments, by_register, by_warp
@@ -22,6 +25,7 @@ from mmacalc.kernels.ptx.order import span
 from mmacalc.kernels.ptx.program import Step
 from mmacalc.kernels.ptx.reading import Reading
 from mmacalc.kernels.ptx.shared_core import SharedCore
+from mmacalc.kernels.ptx.tensor_memory import TensorMemory
 from mmacalc.kernels.ptx.traffic import AccessCounter
 from mmacalc.ptx.module import Statement
 from ptx_findings import with_arrays
@@ -303,6 +307,38 @@ def test_a_launch_reports_the_same_without_the_core(name, numpy_alone):
         found, wanted = report_of(launching, text, schedule), numpy_alone(report_of, launching, text, schedule)
         assert found[0] == wanted[0]
         assert [one.tobytes() for one in found[1]] == [one.tobytes() for one in wanted[1]]
+
+
+def blackwell():
+    """tests/data/ptx/blackwell.cu: tensor copies, tcgen05.mma and .commit, Tensor Memory."""
+    case, entry = test_ptx_pitfalls.CASES["gemm"], "_Z4gemmILi0EEv3MapS0_Pfii"
+
+    def make():
+        arguments, result, _ = with_arrays(case)
+        return arguments, [result]
+
+    return TOOL["Launching"](recorded.text("ptx/blackwell_sm_100a.ptx.gz"), *case[:3], make, entry)
+
+
+@sampled("name", ["gemm", "producer", "ring<0>", "swizzled<0>"], 2)
+def test_ctas_that_wait_alike_are_reported_as_one_by_one(name, monkeypatch):
+    """Three CTAs of the same work, with and without some of its synchronisation; threads know mbarriers by bar.sync, as
+    of Triton's kernels."""
+    launching = (blackwell() if name == "gemm" else LAUNCHES[name])._replace(grid=3)
+    launching = launching._replace(text=re.sub(r"\tfence\.mbarrier_init.*;\n", "", launching.text))
+    used, uses = [], mbarriers_alike.uses
+    for text in (launching.text, *[text for _, text in TOOL["sites"](launching, 4)]):
+        with monkeypatch.context() as patch:
+            patch.setattr(mbarriers_alike, "uses", lambda *given: used.append(uses(*given)) or used[-1])
+            found = report_of(launching, text, None)
+        with monkeypatch.context() as patch:
+            patch.setattr(mbarriers_alike, "uses", lambda *_: None)
+            patch.setattr(CtaBarriers, "_alike", lambda *_: False)
+            patch.setattr(TensorMemory, "fine", lambda _, step, threads, index: np.zeros(len(threads), bool))
+            wanted = report_of(launching, text, None)
+        assert found[0] == wanted[0]
+        assert [one.tobytes() for one in found[1]] == [one.tobytes() for one in wanted[1]]
+    assert any(used), "no mbarriers were used alike"
 
 
 def product_of(kernel, case, value):

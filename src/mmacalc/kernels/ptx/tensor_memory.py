@@ -580,15 +580,17 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
         if lsb.any() or len(np.unique(lsb)) > 1:
             values = values >> lsb.astype(np.uint32) & np.uint32(0xFFFF)
         warps = _warp_cells(machine, step, threads, at, lane, column)
+        fine = np.zeros(len(warps), bool)
         if len({(cta, quarter) for _, cta, *_, quarter in warps}) == len(warps):
             fine, index = _plain(memory, step, warps)
             if fine.all() and memory.unread(index):
                 _Stores(machine, step, warps, index, values).issue()
                 return
-        for one, given in zip(warps, values):
+        for one, given, plain in zip(warps, values, fine.tolist()):
             number, cta, _, columns, quarter = one
             used, quarters = _distinct(columns), np.array([quarter])
-            memory.check(step, int(number[0]), cta, quarters, used, False)
+            if not plain:  # else what is to be said of it is said
+                memory.check(step, int(number[0]), cta, quarters, used, False)
             used = used[used < COLUMNS]
             memory.check_reads(step, int(number[0]), cta, quarters, used, "writes")
             _Stores(machine, step, [one], (np.array([cta]), quarters, span(used)), given[None]).issue()
