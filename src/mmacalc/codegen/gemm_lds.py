@@ -1,7 +1,7 @@
 """How A and B of a GEMM of AMD lie in LDS: the accesses of lanes, and what keeps them free of bank conflicts.
 
 A matrix whose rows are k in memory is read by loads that transpose, or transposed in registers on its way. Bytes lie
-under a swizzle, of what loads transpose sometimes two, or with gaps behind each so many (what tensor copies bring).
+under a swizzle, of what loads transpose sometimes two, or with gaps at equal distances (what tensor copies bring).
 """
 
 from __future__ import annotations

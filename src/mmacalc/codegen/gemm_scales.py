@@ -107,7 +107,7 @@ def checked_scales(found: Scaled, scales: BlockScales | None) -> Scaled:
 
 
 def checked_depth(found: AnyPlan, stage: int) -> None:
-    """Refuse blocks of k that are no whole stages; in CUDA whole instructions in a stage do as well.
+    """Refuse blocks of k that are not whole stages; in CUDA whole instructions in a stage do as well.
 
     Args:
         stage: the k of one.

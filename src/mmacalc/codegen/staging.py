@@ -40,7 +40,7 @@ class Staged(TupleRecord):
     and the bytes of one; turned: whether memory has the columns of the tile one behind the other; pad: bytes behind
     each row; swizzle: of the bytes; panel: bytes of a row after which the next panel of all rows begins, 0 for none;
     fill: the most bytes of an access that fills the tile; spread: a second swizzle, of the same bytes; gaps: as tensor
-    copies of gfx1250 leave them, after how many bytes of the tile one comes, whatever rows it has, and its bytes.
+    copies of gfx1250 leave them, after how many bytes of the tile one comes, for rows of any length, and its bytes.
     """
 
     name: str
