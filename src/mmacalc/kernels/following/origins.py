@@ -37,6 +37,8 @@ class Origins(Observer):
     computed its address when it was first executed.
     """
 
+    machines: Machines
+    product: Product
     ways: list[frozenset[Way]]
     computed: dict[int, tuple[Any, ...]]
 
@@ -48,7 +50,7 @@ class Origins(Observer):
         self._behind: dict[tuple[int, int], int] = {}
         self.steps: dict[int, Any] = {}
         self.loads: set[int] = set()
-        self.loaded = {
+        self.loaded: dict[str, Array] = {
             name: np.full(one.array.size, -1, np.int64) for name, one in (("A", product.a), ("B", product.b))
         }
         self._starts: dict[str, int] = {}

@@ -69,6 +69,10 @@ class Recorder(Observer):
     base: how many values a digit of a sum has. sums: how many sums there are so far.
     """
 
+    tags: Tags
+    machines: Machines
+    origins: Origins
+    digit: int
     base: int
     products: list[Recorded]
     sums: int

@@ -33,6 +33,7 @@ class Stores(Observer):
     writer: by element of D's array the number of the step that wrote it last, -1 if that is not known.
     """
 
+    product: Product
     numbers: Array
     writer: Array
 

@@ -49,6 +49,9 @@ def _of_block(table: Array, tile: Tile, name: str) -> Array:
 class Suspects:
     """Instructions through which nothing but what is wrong came to the products, or by which nothing came there."""
 
+    origins: Origins
+    wrong: list[Wrong]
+
     def __init__(self, origins: Origins, numbers: Numbers, chains: Sequence[Chain], wrong: Sequence[Wrong]) -> None:
         self.origins, self._numbers = origins, numbers
         self._tiles = [tile for chain in chains for tile in chain.tiles]

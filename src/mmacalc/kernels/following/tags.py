@@ -58,8 +58,8 @@ class Tags:
         self.product = product
         self._values = np.intersect1d(_values(product.a.format.name), _values(product.b.format.name))
         self.base = len(self._values) + 1
-        self.of_a = product.batch * product.m * product.k
-        self.of_b = product.batch * product.k * product.n
+        self.of_a: int = product.batch * product.m * product.k
+        self.of_b: int = product.batch * product.k * product.n
         self.digits = max(1, math.ceil(math.log(self.of_a + self.of_b + 1, self.base) - 1e-9))
         self._known: dict[tuple[str, bool], Array] = {}
 
