@@ -63,7 +63,7 @@ class Barrier:
     def __init__(
         self, place: int, expected: int, agent: int, order: Order, init: tuple[int, int, Step], row: int
     ) -> None:  # fmt: skip
-        """row: where `Asynchronous.used` has its uses."""
+        """row: of `Asynchronous.used` and `Asynchronous.waited`."""
         self.row = row
         self.place, self.expected, self.pending, self.tx, self.phase = place, expected, expected, 0, 0
         self.agent, self.init, self.shown = agent, init, -1
@@ -148,12 +148,10 @@ class Asynchronous:
         self.flights: dict[int, _Flight] = {}
         self.committed: dict[int, int] = {}
         self.agents: dict[int, int] = {}  # team -> how many mbarriers have had an agent
-        # By row of an mbarrier: by thread of its team, clock and statement of its last use; rows that are free.
+        # By place of an mbarrier its row. There by thread of its team: clock and statement of the last use of what the
+        # place holds; the last phase that the thread passed, the number of its first wait.
+        self.rows: dict[int, int] = {}
         self.used: Array = np.zeros((0, 2, machine.order.threads), np.int32)
-        self.free: list[int] = []
-        # By place of an mbarrier its row; there by member of its team: the last phase that it passed, the number of its
-        # first wait.
-        self.waits_at: dict[int, int] = {}
         self.waited: Array = np.full((0, 2, machine.order.threads), -1, np.int64)
         self.waits = 0
         # By thread: place of the mbarrier and phase that it asked for last.
@@ -187,25 +185,17 @@ class Asynchronous:
         member = int(machine.member_of[thread])
         made = (member, int(machine.order.clock[team, member]), step)
         self.occupied[place >> 3] = True
-        self.barriers[place] = Barrier(place, count, agent, machine.order, made, self._row())
+        self.barriers[place] = Barrier(place, count, agent, machine.order, made, self._row(place))
         machine.order.tick(np.array([team]), np.array([member]))
 
-    def _row(self) -> int:
-        """A row for the uses of an mbarrier, without any."""
-        if not self.free:
-            rows = len(self.used)
-            self.used = np.concatenate([self.used, np.zeros((rows + 64, *self.used.shape[1:]), np.int32)])
-            self.free = [*range(rows, len(self.used))][::-1]
-        row = self.free.pop()
+    def _row(self, place: int) -> int:
+        """The row of a place, for a new mbarrier, which nothing has used."""
+        row = self.rows.setdefault(place, len(self.rows))
+        if row >= len(self.used):
+            more = row + 64, *self.used.shape[1:]
+            self.used = np.concatenate([self.used, np.zeros(more, np.int32)])
+            self.waited = np.concatenate([self.waited, np.full(more, -1, np.int64)])
         self.used[row] = 0
-        return row
-
-    def row_of_waits(self, place: int) -> int:
-        """The row of `waited` of the mbarriers at a place."""
-        row = self.waits_at.setdefault(place, len(self.waits_at))
-        if row >= len(self.waited):
-            more = np.full((len(self.waited) + 64, *self.waited.shape[1:]), -1, np.int64)
-            self.waited = np.concatenate([self.waited, more])
         return row
 
     def show(self, threads: Threads) -> None:
@@ -241,8 +231,7 @@ class Asynchronous:
         if found is None:
             return
         del self.barriers[place]
-        self.free.append(found.row)
-        used = self.used[found.row].copy()
+        used = self.used[found.row]
         self.occupied[place >> 3] = False
         order, team, own = machine.order, int(machine.team_of[thread]), int(machine.member_of[thread])
         users = np.flatnonzero(used[0])
@@ -387,7 +376,7 @@ class Asynchronous:
     def overtaken(self, threads: Threads) -> str:
         """Of threads that wait for a parity: whether the phase that comes next for them was over two phases ago."""
         found = []
-        for place, row in self.waits_at.items():
+        for place, row in self.rows.items():
             lasts, first = self.waited[row]
             barrier = self.barriers.get(place)
             team = self.machine.team_of[place // self.machine.shared_size * self.machine.block_size]
@@ -406,8 +395,7 @@ class Asynchronous:
     def passed(self, barrier: Barrier, number: Array, phase: int, acquire: bool) -> None:
         """Threads of one team have waited for a phase."""
         machine = self.machine
-        row = self.row_of_waits(barrier.place)
-        waited = self.waited[row]
+        waited = self.waited[barrier.row]
         part = span(machine.member_of[number])
         waited[0, part] = phase
         waited[1, part] = np.where(waited[1, part] < 0, self.waits, waited[1, part])

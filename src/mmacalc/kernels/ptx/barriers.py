@@ -80,13 +80,8 @@ class CtaBarriers:
             return True
         if (came != alive).any() or (entry.wanted and (came != entry.wanted).any()):
             return False
-        if len(entries) > 1:
-            self._check_warps(entries)
-        machine.order.meet(here)
-        machine.events += 1
         self.waiting = []
-        for one in entries:
-            machine.enter(one.following, one.number)
+        self._meet_whole(here, entries)
         return True
 
     def _part(self) -> None:
@@ -112,7 +107,7 @@ class CtaBarriers:
         for entry in self.waiting:
             groups.setdefault((int(self.machine.cta_of[entry.number[0]]), entry.barrier), []).append(entry)
         kept: list[_Arrival] = []
-        whole: list[tuple[int, list[_Arrival]]] = []
+        whole: dict[int, list[_Arrival]] = {}
         for (cta, barrier), entries in groups.items():
             wanted = entries[0].wanted or alive[cta]
             if len({entry.wanted for entry in entries}) > 1:
@@ -131,10 +126,11 @@ class CtaBarriers:
                     other=entries[0].step if len(entries) > 1 else None,
                 )  # fmt: skip
             if came == alive[cta] and self._is_whole(entries):
-                whole.append((cta, entries))
+                whole[cta] = entries
             else:
                 self._meet(cta, entries)
-        self._meet_whole(whole)
+        if whole:
+            self._meet_whole(np.array([*whole]), [entry for entries in whole.values() for entry in entries])
         self.waiting = kept
 
     def _is_whole(self, entries: list[_Arrival]) -> bool:
@@ -142,15 +138,13 @@ class CtaBarriers:
         plain = all(entry.waits and entry.step.meeting is None for entry in entries)
         return plain and self.machine.launch.cluster_size == 1
 
-    def _meet_whole(self, ctas: list[tuple[int, list[_Arrival]]]) -> None:
-        """The threads of whole CTAs meet, each CTA at a barrier of its own, all CTAs at once."""
-        if not ctas:
-            return
+    def _meet_whole(self, ctas: Array, entries: list[_Arrival]) -> None:
+        """The threads of whole CTAs, which are in no cluster, meet, each CTA at a barrier of its own, all at once."""
         machine = self.machine
         machine.events += len(ctas)
-        entries = [entry for _, mine in ctas for entry in mine]
-        self._check_warps(entries)
-        machine.order.meet(np.array([machine.team_of[cta * machine.block_size] for cta, _ in ctas]))
+        if len(entries) > 1:  # or whole warps have come to one statement
+            self._check_warps(entries)
+        machine.order.meet(ctas)  # teams of one CTA each
         for entry in entries:
             machine.enter(entry.following, entry.number)
 

@@ -33,14 +33,15 @@ class Uses(TupleRecord):
     teams: Array
     members: Array
 
+    def rows(self) -> tuple[Any, Any]:
+        """The index of their rows, and of the threads there."""
+        return across(np.array([one.row for one in self.barriers]), span(self.members))
+
     def note(self, asynchronous: Asynchronous, step: Step) -> None:
         """The threads have used the mbarriers by a statement."""
-        part, rows = span(self.members), np.array([one.row for one in self.barriers])
-        clocks = asynchronous.machine.order.clock[across(self.teams, part)]
-        if isinstance(part, slice):
-            asynchronous.used[rows, 0, part], asynchronous.used[rows, 1, part] = clocks, step.index
-        else:
-            asynchronous.used[rows[:, None], 0, part], asynchronous.used[rows[:, None], 1, part] = clocks, step.index
+        clocks = asynchronous.machine.order.clock[across(self.teams, span(self.members))]
+        rows, part = self.rows()
+        asynchronous.used[rows, 0, part], asynchronous.used[rows, 1, part] = clocks, step.index
 
 
 def uses(asynchronous: Asynchronous, number: Array, places: Array) -> Uses | None:
@@ -86,15 +87,11 @@ def wait(
 
 def _passed(asynchronous: Asynchronous, used: Uses, phase: int, acquire: bool) -> None:
     """As `Asynchronous.passed`."""
-    order, part = asynchronous.machine.order, span(used.members)
-    rows = np.array([asynchronous.row_of_waits(one.place) for one in used.barriers])
+    order, (rows, part) = asynchronous.machine.order, used.rows()
     waits, numbers = asynchronous.waited, asynchronous.waits + np.arange(len(rows))[:, None]
-    lasts, first = (rows, 0, part), (rows, 1, part)
-    if not isinstance(part, slice):
-        lasts, first = (rows[:, None], 0, part), (rows[:, None], 1, part)
-    waits[lasts] = phase
-    before = waits[first]
-    waits[first] = np.where(before < 0, numbers, before)
+    waits[rows, 0, part] = phase
+    before = waits[rows, 1, part]
+    waits[rows, 1, part] = np.where(before < 0, numbers, before)
     asynchronous.waits += len(rows)
     known = np.zeros((len(rows), order.agents), np.int32)
     for row, one in zip(known, used.barriers):

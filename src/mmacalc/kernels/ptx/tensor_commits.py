@@ -28,10 +28,18 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Operation", "carry_out", "commit", "complete_alike"]
+__all__ = ["Operation", "carry_out", "cells_of", "commit", "complete_alike"]
 
 PIPED = ("cp", "shift")
 """Operations that a tcgen05.mma of the same thread follows without a wait (PTX ISA 9.7.16.6.2)."""
+
+
+def cells_of(cta: Any, quarters: Array, columns: Array) -> tuple[Any, Any, Any]:
+    """The index of quarters of the lanes and columns, both ascending, in a CTA or in some: (..., quarter, column)."""
+    rows, part = span(quarters), span(columns)
+    if isinstance(rows, slice) and isinstance(part, slice):
+        return cta, rows, part
+    return (cta[:, None, None] if isinstance(cta, np.ndarray) else cta), quarters[:, None], columns
 
 
 class Operation:
@@ -75,11 +83,7 @@ class Operation:
 
     def _index(self, ctas: Array) -> tuple[Any, Any, Any]:
         """Of what it writes in CTAs: (CTA, quarter, column)."""
-        quarters, columns = self.cells
-        rows, part = span(quarters), span(columns)
-        if isinstance(rows, slice) and isinstance(part, slice):
-            return ctas.reshape(-1), rows, part
-        return ctas.reshape(-1)[:, None, None], quarters[:, None], columns
+        return cells_of(ctas.reshape(-1), *self.cells)
 
     def complete(self, commits: list[tuple[int, int | None, int]]) -> None:
         """It is complete for threads, which learn of that by an agent at a clock; without one by themselves."""

@@ -21,7 +21,7 @@ from .arithmetic import least_or_greatest
 from .floats import finished
 from .operation import DTYPES
 from .order import span
-from .tensor_commits import commit, complete_queues
+from .tensor_commits import cells_of, commit, complete_queues
 from .tensor_fences import AFTER, BEFORE, ThreadFences
 from .tensor_products import copy, multiply, shift
 
@@ -314,14 +314,6 @@ class TensorMemory:
                 heads.setdefault(id(store), (store, []))[1].append(at)
             for store, places in heads.values():
                 store.arrive(np.array(places))
-
-
-def cells_of(cta: Any, quarters: Array, columns: Array) -> tuple[Any, Any, Any]:
-    """The index of quarters of the lanes and columns, both ascending, in a CTA or in some: (..., quarter, column)."""
-    rows, part = span(quarters), span(columns)
-    if isinstance(rows, slice) and isinstance(part, slice):
-        return cta, rows, part
-    return (cta[:, None, None] if isinstance(cta, np.ndarray) else cta), quarters[:, None], columns
 
 
 def _meet(some: Array, others: Array) -> bool:
