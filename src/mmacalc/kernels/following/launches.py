@@ -40,13 +40,14 @@ __all__ = ["Launched", "follow"]
 class _Kept(Observer):
     """Remembers what the arrays of a launch held before it."""
 
-    def __init__(self) -> None:
+    def __init__(self, machines: Machines) -> None:
+        self.machines = machines
         self.contents: list[tuple[Array, Array]] = []
 
     def started(self, machine: Any) -> None:
         if not self.contents:
-            memory = getattr(machine, "memory", None) or machine.launch.memory
-            arrays = {id(one.array): one.array for one in memory.regions if one.array is not None}
+            regions = self.machines.memory(machine).regions
+            arrays = {id(one.array): one.array for one in regions if one.array is not None}
             self.contents = [(array, array.copy()) for array in arrays.values() if array.flags.writeable]
 
     def put_back(self) -> None:
@@ -112,7 +113,7 @@ def follow(launched: Launched, text: str, named: Mapping[str, Any] | None = None
     base = narrowest(product.d.format)
     with _restored(product):
         while True:
-            origins, stores = Origins(machines, product), Stores(product)
+            origins, stores = Origins(machines, product), Stores(machines, product)
             recorder = Recorder(tags, machines, origins, base)
             try:
                 launches = _launches(launched._replace(args=marked), recorder, stores, origins)
@@ -127,7 +128,7 @@ def follow(launched: Launched, text: str, named: Mapping[str, Any] | None = None
             f"product '{text}': most matrix instructions multiply values that are not elements of A and B: the kernel "
             "computes with them before (scales, differences, parts), or the product is another. It cannot be followed"
         )
-    stored, note = stores.judged(verdict, recorder, machines)
+    stored, note = stores.judged(verdict, recorder)
     turned = other_way_round(verdict, recorder.products, product, machines, stores.known)
     wrong = verdict.wrong if turned is None else [turned]
     findings = [*found_in(machines, Suspects(origins, verdict.numbers, verdict.chains, wrong)), *stored]
@@ -136,7 +137,7 @@ def follow(launched: Launched, text: str, named: Mapping[str, Any] | None = None
 
 def _launches(launched: Launched, recorder: Recorder, stores: Stores, origins: Origins) -> int:
     """Make the launches that tell the elements apart; gives how many."""
-    digit, count, kept = 0, recorder.tags.digits, _Kept()
+    digit, count, kept = 0, recorder.tags.digits, _Kept(recorder.machines)
     while digit < count:
         recorder.begin(digit)
         recorder.tags.fill(digit)

@@ -126,7 +126,7 @@ def _element(operand: Operand, name: str, row: int, col: int, block: int) -> tup
 
 
 class AmdMachines(Machines):
-    """Of AMD. kernel: which; each: waves of a workgroup."""
+    """Of AMD. kernel: which."""
 
     kernel: Kernel
 
@@ -134,14 +134,13 @@ class AmdMachines(Machines):
         self.kernel = kernel
 
     def waves(self, machine: Any, who: Any, count: int) -> tuple[Wave, ...]:
-        found = machine.waves
-        return tuple([
-            Wave((*found.groups[int(found.workgroup_of[row])],), int(found.wave_in_group[row])) for row in who.numbers()
-        ])  # fmt: skip
+        return tuple([self._wave(machine.waves, int(row)) for row in who.numbers()])
 
     def first_wave(self, machine: Any, who: Any) -> Wave:
-        found, row = machine.waves, int(who.rows()[0])
-        return Wave((*found.groups[int(found.workgroup_of[row])],), int(found.wave_in_group[row]))
+        return self._wave(machine.waves, int(who.rows()[0]))
+
+    def _wave(self, waves: Any, row: int) -> Wave:
+        return Wave((*waves.groups[int(waves.workgroup_of[row])],), int(waves.wave_in_group[row]))
 
     def place(self, step: Any) -> int:
         return int(step.instruction.address)
@@ -217,13 +216,12 @@ class PtxMachines(Machines):
         if not self._names:
             self._names = {name: at for at, name in enumerate(machine.program.names)}
         first = who.number[:: len(who.number) // count]
-        inner = machine.inner_of[first] // 32
-        return tuple([
-            Wave(machine.launch.cta_of(machine, int(thread)), int(warp)) for thread, warp in zip(first, inner)
-        ])  # fmt: skip
+        return tuple([self._wave(machine, int(thread)) for thread in first])
 
     def first_wave(self, machine: Any, who: Any) -> Wave:
-        thread = int(who.number[0])
+        return self._wave(machine, int(who.number[0]))
+
+    def _wave(self, machine: Any, thread: int) -> Wave:
         return Wave(machine.launch.cta_of(machine, thread), int(machine.inner_of[thread]) // 32)
 
     def place(self, step: Any) -> int:

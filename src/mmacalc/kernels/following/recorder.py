@@ -7,7 +7,7 @@ import numpy as np
 from ...arithmetic.codecs import decode
 from ...base.errors import Error
 from ..device.observer import Observer
-from .tags import FOREIGN, NONE, narrowest, sum_digits, tagged_sums
+from .tags import digits_of, narrowest, sum_digits, tagged_sums, with_digit, with_sum_digit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,10 +117,7 @@ class Recorder(Observer):
     @property
     def sum_digits(self) -> int:
         """How many digits the numbers of the sums have."""
-        digits = 1
-        while self.base**digits < self.sums:
-            digits += 1
-        return digits
+        return digits_of(self.sums, self.base)
 
     # --- products ---
 
@@ -169,13 +166,10 @@ class Recorder(Observer):
         self._next += 1
         if one.execution is not execution or one.first != self.sums or one.c.shape != found["C"].shape:
             raise self._differs()
-        for name, base in (("a", self.tags.base), ("b", self.tags.base)):
-            old, new = getattr(one, name), found[name.upper()]
-            lost = (old == FOREIGN) | (new == FOREIGN)
-            setattr(one, name, np.where(lost, FOREIGN, old + new.astype(np.int64) * base**self.digit))
-        old, new = one.c, found["C"]
-        lost = (old == FOREIGN) | (new == FOREIGN) | ((old == NONE) != (new == NONE))
-        one.c = np.where(lost, FOREIGN, np.where(new == NONE, NONE, old + (new - 1) * self.base**self.digit))
+        one.a, one.b = (
+            with_digit(old, found[name], self.digit, self.tags.base) for old, name in ((one.a, "A"), (one.b, "B"))
+        )
+        one.c = with_sum_digit(one.c, found["C"], self.digit, self.base)
 
     def _differs(self) -> Error:
         return Error(

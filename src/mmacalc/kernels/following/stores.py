@@ -8,7 +8,7 @@ import numpy as np
 
 from ...arithmetic.codecs import code_type, decode
 from ..device.observer import Observer
-from .tags import FOREIGN, NONE, sum_digits
+from .tags import FOREIGN, NONE, sum_digits, with_sum_digit
 from .tiles import A
 from .verdict import ProductFinding
 
@@ -33,12 +33,13 @@ class Stores(Observer):
     writer: by element of D's array the number of the step that wrote it last, -1 if that is not known.
     """
 
+    machines: Machines
     product: Product
     numbers: Array
     writer: Array
 
-    def __init__(self, product: Product) -> None:
-        self.product, self._start, self._place = product, -1, -1
+    def __init__(self, machines: Machines, product: Product) -> None:
+        self.machines, self.product, self._start, self._place = machines, product, -1, -1
         self.numbers = np.zeros(0, np.int64)
         self.writer = np.full(product.d.array.size, -1, np.int64)
         self._steps: dict[int, int] = {}
@@ -48,9 +49,8 @@ class Stores(Observer):
 
     def started(self, machine: Any) -> None:
         """Some workgroups begin: where D lies."""
-        memory = getattr(machine, "memory", None) or machine.launch.memory
         self._machine = machine
-        self._start, self._place = self.product.d.start(memory)
+        self._start, self._place = self.product.d.start(self.machines.memory(machine))
 
     def memory(self, step: Any, who: Any, addresses: Array, size: int, kind: str) -> None:
         """Note who writes D."""
@@ -92,16 +92,11 @@ class Stores(Observer):
         found = sum_digits(np.asarray(decode(codes, matrix.format)).astype(np.float64), base)
         found = found.reshape(product.batch, *((product.n, product.m) if matrix.turned else (product.m, product.n)))
         found = found.swapaxes(1, 2) if matrix.turned else found
-        if digit == 0:
-            self.numbers = found
-            return
-        old = self.numbers
-        lost = (old == FOREIGN) | (found == FOREIGN) | ((old == NONE) != (found == NONE))
-        self.numbers = np.where(lost, FOREIGN, np.where(found == NONE, NONE, old + (found - 1) * base**digit))
+        self.numbers = with_sum_digit(self.numbers, found, digit, base) if digit else found
 
     # --- what is wrong ---
 
-    def judged(self, verdict: Verdict, recorder: Recorder, machines: Machines) -> tuple[list[ProductFinding], str]:
+    def judged(self, verdict: Verdict, recorder: Recorder) -> tuple[list[ProductFinding], str]:
         """What is stored wrongly, of sums that are right; and what was not followed."""
         numbers = self.numbers.ravel()
         if (numbers == FOREIGN).any() or not (numbers > 0).any():
@@ -122,7 +117,7 @@ class Stores(Observer):
             if id(tile.chain) in wrong or 0 in tile.chain.matrices:
                 continue
             places = np.flatnonzero((tile_of == at) & (numbers > 0))
-            for place, what, message in self._tile(tile, places, numbers[places] - 1 - firsts[at], machines):
+            for place, what, message in self._tile(tile, places, numbers[places] - 1 - firsts[at]):
                 found.setdefault((self._writer(place), what), []).append((place, message))
         absent = np.flatnonzero(numbers == NONE)
         if len(absent):
@@ -132,9 +127,9 @@ class Stores(Observer):
                 message = f"all that it stores is overwritten, and {message}"
             by = gone[0] if gone else self._writer(int(np.flatnonzero(numbers > 0)[-1]))
             found.setdefault((by, "never"), []).append((int(absent[0]), message))
-        return [self._finding(number, some, machines, recorder) for (number, _), some in found.items()], ""
+        return [self._finding(number, some, recorder) for (number, _), some in found.items()], ""
 
-    def _tile(self, tile: Tile, places: Array, at: Array, machines: Machines) -> list[tuple[int, str, str]]:
+    def _tile(self, tile: Tile, places: Array, at: Array) -> list[tuple[int, str, str]]:
         """What is wrong with the elements of D that hold sums of a tile: place, what, message."""
         chain, product = tile.chain, self.product
         columns = tile.recorded.c.shape[2]
@@ -153,28 +148,30 @@ class Stores(Observer):
             return [(int(places[first]), "place", f"stores the sum of {other} in {self._named(int(places[first]))}; "
                      f"{len(off)} elements of this tile are elsewhere")]  # fmt: skip
         if tile is not chain.last:
-            after = machines.place_text(machines.place(chain.last.recorded.step))
+            after = self.machines.place_text(self.machines.place(chain.last.recorded.step))
             first = int(places[0])
             return [(first, "early", f"stores {self._named(first)} before the product at {after} is added")]
         return []
 
-    def _named(self, place: int) -> str:
+    def _split(self, place: int) -> tuple[int, int, int]:
+        """Batch, row and column."""
         product = self.product
-        batch, row, col = place // (product.m * product.n), place // product.n % product.m, place % product.n
-        return f"D{f'[{batch}]' if product.batch > 1 else ''}[{row}][{col}]"
+        return place // (product.m * product.n), place // product.n % product.m, place % product.n
+
+    def _named(self, place: int) -> str:
+        batch, row, col = self._split(place)
+        return f"D{f'[{batch}]' if self.product.batch > 1 else ''}[{row}][{col}]"
 
     def _writer(self, place: int) -> int:
         """The number of the step that wrote an element of D last."""
         product = self.product
         if product.d.turned:
-            batch, row, col = place // (product.m * product.n), place // product.n % product.m, place % product.n
+            batch, row, col = self._split(place)
             place = (batch * product.n + col) * product.m + row
         return int(self.writer[place])
 
-    def _finding(
-        self, number: int, some: list[tuple[int, str]], machines: Machines, recorder: Recorder
-    ) -> ProductFinding:
-        message = some[0][1]
+    def _finding(self, number: int, some: list[tuple[int, str]], recorder: Recorder) -> ProductFinding:
+        machines, message = self.machines, some[0][1]
         if number < 0:  # by a bulk copy
             last = recorder.products[-1]
             step, wave = last.step, last.waves[0]

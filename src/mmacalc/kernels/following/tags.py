@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from ...formats import Format
     from .asked import Matrix, Product
 
-__all__ = ["FOREIGN", "NONE", "Tags", "narrowest", "sum_digits", "tagged_sums"]
+__all__ = [
+    "FOREIGN", "NONE", "Tags", "digits_of", "narrowest", "sum_digits", "tagged_sums", "with_digit", "with_sum_digit",
+]  # fmt: skip
 
 NONE, FOREIGN = 0, -1
 """The number of a zero, and that of a value which no element has."""
@@ -60,8 +62,8 @@ class Tags:
         self.base = len(self._values) + 1
         self.of_a: int = product.batch * product.m * product.k
         self.of_b: int = product.batch * product.k * product.n
-        self.digits = max(1, math.ceil(math.log(self.of_a + self.of_b + 1, self.base) - 1e-9))
-        self._known: dict[tuple[str, bool], Array] = {}
+        self.digits = digits_of(self.of_a + self.of_b + 1, self.base)
+        self._known: dict[str, Array] = {}
 
     def fill(self, digit: int) -> None:
         """Write a digit of each element's number into A and B."""
@@ -78,11 +80,10 @@ class Tags:
         """The digits that the codes of an operand carry, of either sign: 0 of zero, `FOREIGN` of other values."""
         if form.bits > 16:
             return self._looked_up(np.abs(np.asarray(decode(codes, form), np.float64)))
-        key = form.name, False
-        if key not in self._known:
+        if form.name not in self._known:
             every = np.arange(1 << form.bits, dtype=code_type(form))
-            self._known[key] = self._looked_up(np.abs(np.asarray(decode(every, form), np.float64)))
-        found: Array = self._known[key][codes]
+            self._known[form.name] = self._looked_up(np.abs(np.asarray(decode(every, form), np.float64)))
+        found: Array = self._known[form.name][codes]
         return found
 
     def _looked_up(self, values: Array) -> Array:
@@ -100,6 +101,18 @@ def _write(matrix: Matrix, values: Array) -> None:
         each = codes.reshape(-1, matrix.packed).astype(np.uint8)
         codes = np.bitwise_or.reduce(each << (form.bits * np.arange(matrix.packed)).astype(np.uint8), axis=1)
     array[...] = codes.astype(f"u{array.itemsize}").view(array.dtype).reshape(array.shape)
+
+
+def digits_of(count: int, base: int) -> int:
+    """How many digits as many numbers have.
+
+    >>> digits_of(1, 10), digits_of(10, 10), digits_of(11, 10)
+    (1, 1, 2)
+    """
+    digits = 1
+    while base**digits < count:
+        digits += 1
+    return digits
 
 
 def narrowest(form: Format) -> int:
@@ -123,3 +136,15 @@ def sum_digits(values: Array, base: int) -> Array:
     with np.errstate(invalid="ignore"):
         whole = (values >= base) & (values < 2 * base) & (values == np.floor(values))
         return np.where(values == 0, NONE, np.where(whole, values - base + 1, FOREIGN)).astype(np.int64)
+
+
+def with_digit(numbers: Array, digits: Array, digit: int, base: int) -> Array:
+    """Numbers of elements with one more of their digits; `FOREIGN` where either is."""
+    lost = (numbers == FOREIGN) | (digits == FOREIGN)
+    return np.where(lost, FOREIGN, numbers + digits.astype(np.int64) * base**digit)
+
+
+def with_sum_digit(numbers: Array, digits: Array, digit: int, base: int) -> Array:
+    """As `with_digit`, of sums, whose digits are by `sum_digits`."""
+    lost = (numbers == FOREIGN) | (digits == FOREIGN) | ((numbers == NONE) != (digits == NONE))
+    return np.where(lost, FOREIGN, np.where(digits == NONE, NONE, numbers + (digits - 1) * base**digit))

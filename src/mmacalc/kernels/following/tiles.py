@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .asked import Product
     from .recorder import Recorded
 
-__all__ = ["Chain", "Element", "Numbers", "Side", "Tile", "chains_of", "tiles_of"]
+__all__ = ["Chain", "Element", "Numbers", "Side", "Tile", "chains_of", "places_of", "tiles_of"]
 
 A, B = 1, 2
 
@@ -114,6 +114,11 @@ class Numbers:
         return "zero" if number == NONE else "a value that is not an element of A or B"
 
 
+def places_of(mask: Array) -> list[tuple[int, int]]:
+    """Where a mask is true: (row, column)."""
+    return [(int(row), int(col)) for row, col in zip(*np.nonzero(mask))]
+
+
 class Side:
     """An operand of a product: rows of A (columns of B) along `outer`, k along `depth`, as most of its elements say.
 
@@ -143,7 +148,7 @@ class Side:
         self.depth, flat = _agreed(depth, own, 0)
         if not (lone and even and flat and (matrix != FOREIGN).all()):
             wrong = (matrix != 0) & ((outer != self.outer[:, None]) | (depth != self.depth) | ~own)
-            self.off = [(int(row), int(slot)) for row, slot in zip(*np.nonzero(wrong))]
+            self.off = places_of(wrong)
 
     @property
     def every_k(self) -> list[int]:
@@ -301,9 +306,9 @@ def _find_parent(tile: Tile, found: Sequence[Tile], starts: Sequence[int], first
     parent = _vote(index[known].tolist(), -1)
     tile.parent = found[parent]
     place = sums - 1 - tile.parent.first
-    if (place != np.arange(size).reshape(sums.shape)).any():
-        wrong = place != np.arange(size).reshape(sums.shape)
-        tile.strays = [(int(row), int(col)) for row, col in zip(*np.nonzero(wrong & ((sums > 0) | ~tile.begins)))]
+    wrong = place != np.arange(size).reshape(sums.shape)
+    if wrong.any():
+        tile.strays = places_of(wrong & ((sums > 0) | ~tile.begins))
 
 
 def chains_of(tiles: Sequence[Tile], of: Numbers, stored: Array) -> list[Chain]:

@@ -10,7 +10,7 @@ import numpy as np
 from ...base.errors import abbreviated, plural
 from ...base.records import TupleRecord, json_keys
 from .tags import FOREIGN, NONE
-from .tiles import A, B, Element, Numbers, chains_of, tiles_of
+from .tiles import A, B, Element, Numbers, chains_of, places_of, tiles_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class _Judge:
         matrix, of_outer, of_depth = self.numbers.split(side.numbers)
         wrong = (matrix != 0) & (depth >= 0)
         wrong &= (matrix != side.matrix) | (of_outer != outer[:, None]) | (of_depth != depth)
-        return [(int(row), int(slot)) for row, slot in zip(*np.nonzero(wrong))]
+        return places_of(wrong)
 
     def _other_rows(self, tile: Tile, name: str, side: Side, outer: Array, rows: Array) -> Wrong:
         row = int(rows[0])
@@ -349,7 +349,7 @@ class _Judge:
 
 def _places(side: Side) -> tuple[tuple[int, int], ...]:
     """Where an operand has elements."""
-    return tuple([(int(row), int(slot)) for row, slot in zip(*np.nonzero(side.numbers > 0))])
+    return tuple(places_of(side.numbers > 0))
 
 
 def other_way_round(
