@@ -230,7 +230,7 @@ def _values(found: CudaAttentionPlan) -> Iterator[str]:
     yield "for (int step = 0; step < STEPS_P; ++step) {"
     yield f"    unsigned int p[{inst.operand('A').registers}];"
     count_p, of_tile = inst.operand("A").registers, inst.operand("D").registers
-    yield from (f"    {line}" for line in rounded_words(count_p, of_tile, "step", is_fp8(found), order_of_p(found)))
+    yield from indented(rounded_words(count_p, of_tile, "step", is_fp8(found), order_of_p(found)))
     yield "#pragma unroll"
     yield f"    for (int tile = 0; tile < TILES_V; tile += {each}) {{"
     yield f"        unsigned int part[{each}][{count}];"

@@ -506,7 +506,7 @@ def _values(found: AttentionPlan, builtin: Intrinsic) -> Iterator[str]:
     yield "    for (int tile = 0; tile < TILES_V; ++tile) {"
     yield f"        union {{ value part[PARTS]; unsigned int word[{words}]; }} v;"
     for piece in reads:
-        yield from (f"        {line}" for line in _value_read(found, piece))
+        yield from indented(_value_read(found, piece), 2)
     yield "        for (int part = 0; part < PARTS; ++part)"
     yield "            for (int i = 0; i < TILES_Q; ++i)"
     yield f"                o[i][tile] = {builtin.builtin}("

@@ -17,7 +17,7 @@ from ..base.errors import Error, did_you_mean
 from ..base.records import TupleRecord
 from ..catalog import entry
 from ..formats import FORMATS
-from .source import memory_type
+from .source import indented, memory_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ def finishing(inst: Instruction, epilogue: Epilogue) -> Iterator[str]:
         yield f"// C has elements of {c.name}; it is not read where beta is 0{'; it may be D' * (c == form)}."
     yield f"static __device__ {kinds[1]} finished("
     yield f"    {kinds[0]} sum, int row, int column, int M, int N{parameters(inst, epilogue).declared}) {{"
-    yield from (f"    {line}" for line in statements)
+    yield from indented(statements)
     yield "}"
     yield ""
 

@@ -235,7 +235,7 @@ def matrix_loads(trans: bool) -> Iterator[str]:
     yield f"static __device__ void load_matrices{'_turned' * trans}({parameters}) {{"
     yield f'    asm volatile("{name} {braced(0, 4)}, [%4];"'
     outputs = [f'"=r"(word[{number}])' for number in range(4)]
-    yield from (f"    {line}" for line in operands(outputs, ['"r"(row)'], ' : "memory"'))
+    yield from indented(operands(outputs, ['"r"(row)'], ' : "memory"'))
     yield "}"
     yield ""
 
@@ -260,12 +260,12 @@ def product_functions(inst: Instruction, transposed: set[bool]) -> Iterator[str]
     texts["C"] = texts["D"]
     further = _further(inst, texts, first)
     yield f'    asm volatile("{inst.name} "'
-    yield from (f"    {line}" for line in operand_texts(texts, ";"))
+    yield from indented(operand_texts(texts, ";"))
     outputs = [f'"+{d[1]}"(d[{number}])' for number in range(d[2])]
     inputs = [
         f'"{kind}"({letter}[{number}])' for letter, (_, kind, many) in (("a", a), ("b", b)) for number in range(many)
     ]
-    yield from (f"    {line}" for line in operands(outputs, [*inputs, *further]))
+    yield from indented(operands(outputs, [*inputs, *further]))
     yield "}"
     yield ""
 
@@ -427,7 +427,7 @@ def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
             yield f"    const unsigned char *{letter}_tile = {letter}_tiles[stage];"
     if inst.sparse or inst.scaled or found.weights:
         given = _weighted(found, a) if found.weights else _steps(found, a, b)
-        yield from (f"    {line}" for line in given)
+        yield from indented(given)
         yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"
         yield "}"
         yield ""
@@ -435,7 +435,7 @@ def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
     yield "#pragma unroll"
     yield f"    for (int step = 0; step < {found.steps}; ++step) {{"
     for side, part, tiles in ((found.a, a, "TILES_M"), (found.b, b, "TILES_N")):
-        yield from (f"        {line}" for line in _fill(found, side, part, tiles))
+        yield from indented(_fill(found, side, part, tiles), 2)
     yield "#pragma unroll"
     yield "        for (int i = 0; i < TILES_M; ++i)"
     yield "#pragma unroll"
@@ -444,7 +444,7 @@ def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
         depth = found.scales.depth
         yield f"        if ((step + 1) * {inst.k} % {depth} == 0) add_block((k + (step + 1) * {inst.k}) / {depth});"
     yield "    }"
-    yield from (f"    {line}" for line in end_of_stage(found))
+    yield from indented(end_of_stage(found))
     yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"
     yield "}"
     yield ""
@@ -467,7 +467,7 @@ def _weighted(found: CudaPlan, a: Fragment) -> Iterator[str]:
         yield from gemm_weights.operand_lines(found, step)
         yield "{"
         yield f"    constexpr int step = {step};"
-        yield from (f"    {line}" for line in _fill(found, found.a, a, "TILES_M"))
+        yield from indented(_fill(found, found.a, a, "TILES_M"))
         yield "#pragma unroll"
         yield "    for (int i = 0; i < TILES_M; ++i)"
         yield "#pragma unroll"
@@ -553,12 +553,12 @@ def _steps(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
         yield "{"
         yield f"    constexpr int step = {step};"
         for side, part, tiles in ((found.a, a, "TILES_M"), (found.b, b, "TILES_N")):
-            yield from (f"    {line}" for line in _fill(found, side, part, tiles))
+            yield from indented(_fill(found, side, part, tiles))
         yield "#pragma unroll"
         yield f"    for (int i = 0; i < TILES_M; i += {2 if inst.scaled else 1})"
         yield "#pragma unroll"
         yield f"        for (int j = 0; j < TILES_N; j += {4 if inst.scaled else 1}) {{"
-        yield from (f"            {line}" for line in _step_products(found, step))
+        yield from indented(_step_products(found, step), 3)
         yield "        }"
         yield "}"
 
@@ -679,7 +679,7 @@ def _epilogue(found: CudaPlan, d: Fragment) -> Iterator[str]:
     yield f"    for (int j = 0; j < TILES_N; {'j += 2' if both else '++j'})"
     yield "#pragma unroll"
     yield f"        for (int n = 0; n < {len(firsts)}; ++n) {{"
-    yield from (f"            {line}" for line in _stored_place(found, d))
+    yield from indented(_stored_place(found, d), 3)
     yield f"            {output} *to = D + (long long)row * ldd + column;"
     if both:
         yield f"            {'float' if found.scales else element_of(inst, 'D')} each[{stored}];"
@@ -688,7 +688,7 @@ def _epilogue(found: CudaPlan, d: Fragment) -> Iterator[str]:
         yield f"                each[e] = {sums}[i][j + e % 2].each[n * {stored // 2} + e / 2];"
         first = "each[0]"
     if stored > 1:
-        yield from (f"            {line}" for line in ends(found, first, stored))
+        yield from indented(ends(found, first, stored), 3)
         yield "            if (aligned) {"
         yield "                if (row < M && column < N) *(neighbours *)to = *(const neighbours *)from;"
         yield "            } else {"

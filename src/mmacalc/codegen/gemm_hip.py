@@ -300,7 +300,7 @@ def _epilogue(found: Plan) -> Iterator[str]:
     yield f"            const int row = wave_m + i * {found.tile('A')} + {d.first(m, 'd')} + d_rows[n];"
     yield f"            const int column = wave_n + j * {found.tile('B')} + {d.first(n, 'd')} + d_columns[n];"
     yield f"            const int at = (row * ldd + column) * {size};"
-    yield from (f"            {line}" for line in _store(found, size))
+    yield from indented(_store(found, size), 3)
     yield "        }"
     yield "    }"
 
@@ -337,7 +337,7 @@ def _store(found: Plan, size: int) -> Iterator[str]:
     yield "} else {"
     yield f"    for (int e = 0; e < {stored}; ++e)"
     place = f"column + e < columns ? at + e * {size} : OUTSIDE"
-    yield from (f"        {line}" for line in _store_one(size, element.format(" + e"), place))
+    yield from indented(_store_one(size, element.format(" + e"), place), 2)
     yield "}"
 
 

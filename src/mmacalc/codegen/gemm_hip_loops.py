@@ -5,6 +5,7 @@ from __future__ import annotations
 from .gemm_hip_scales import scales_of_stage
 from .gemm_lds import VECTOR, pieces
 from .gemm_scales import end_of_stage
+from .source import indented
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ def loop(found: Plan) -> Iterator[str]:
     yield ""
     if found.direct or found.copied:
         yield "if (aligned) {"
-        yield from (f"    {line}" for line in (_direct_loop(found) if found.direct else _copied_loop(found)))
+        yield from indented(_direct_loop(found) if found.direct else _copied_loop(found))
         yield "} else {"
-        yield from (f"    {line}" for line in (_staged_loop(found) if found.direct else _brought_loop(found)))
+        yield from indented(_staged_loop(found) if found.direct else _brought_loop(found))
         yield "}"
     else:
         yield from _staged_loop(found)
@@ -41,13 +42,13 @@ def _direct_loop(found: Plan) -> Iterator[str]:
     yield "fetch_stage(0, 0);"
     yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
     yield "    wait_for_loads();  // of this stage"
-    yield from (f"    {line}" for line in scales_of_stage(found, "keep", "k"))
+    yield from indented(scales_of_stage(found, "keep", "k"))
     yield "    synchronize();  // and all have multiplied the one before, whose buffer is free"
     yield "    begin_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
-    yield from (f"    {line}" for line in scales_of_stage(found, "read", "k"))
+    yield from indented(scales_of_stage(found, "read", "k"))
     yield "    multiply_stage(buffer, true);"
     yield "    end_stage();"
-    yield from (f"    {line}" for line in end_of_stage(found))
+    yield from indented(end_of_stage(found))
     yield "};"
     yield from _in_turn(2)
     yield "wait_for_loads();  // of the stage behind the last, or they come to LDS that is another workgroup's by then"
@@ -61,14 +62,14 @@ def _copied_loop(found: Plan) -> Iterator[str]:
     yield from scales_of_stage(found, "fetch", "0")
     yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
     yield f"    __builtin_amdgcn_s_wait_tensorcnt({ahead - 1});  // for this stage"
-    yield from (f"    {line}" for line in scales_of_stage(found, "keep", "k"))
+    yield from indented(scales_of_stage(found, "keep", "k"))
     yield "    synchronize();  // and all have multiplied the one before, whose buffer is free"
     step, to = ("BLOCK_K", "buffer ^ 1") if ahead == 1 else ("2 * BLOCK_K", "(buffer + 2) % BUFFERS")
     yield f"    copy_stage(k + {step}, {to});  // arrives while this stage is multiplied"
-    yield from (f"    {line}" for line in scales_of_stage(found, "fetch", "k + BLOCK_K"))
-    yield from (f"    {line}" for line in scales_of_stage(found, "read", "k"))
+    yield from indented(scales_of_stage(found, "fetch", "k + BLOCK_K"))
+    yield from indented(scales_of_stage(found, "read", "k"))
     yield "    multiply_stage(buffer);"
-    yield from (f"    {line}" for line in end_of_stage(found))
+    yield from indented(end_of_stage(found))
     yield "};"
     yield from _in_turn(found.buffers)
     yield "__builtin_amdgcn_s_wait_tensorcnt(0);  // for what is behind the last stage, or another workgroup gets it"
@@ -99,11 +100,11 @@ def _brought_loop(found: Plan) -> Iterator[str]:
     """The other loop of such a kernel, for matrices that are not aligned."""
     yield "for (int k = 0; k < K; k += BLOCK_K) {"
     yield "    bring_stage(k);"
-    yield from (f"    {line}" for line in scales_of_stage(found, "keep", "k"))
+    yield from indented(scales_of_stage(found, "keep", "k"))
     yield "    synchronize();"
-    yield from (f"    {line}" for line in scales_of_stage(found, "read", "k"))
+    yield from indented(scales_of_stage(found, "read", "k"))
     yield "    multiply_stage(0);"
-    yield from (f"    {line}" for line in end_of_stage(found))
+    yield from indented(end_of_stage(found))
     yield "    synchronize();  // before LDS is written again"
     yield "}"
 
@@ -126,13 +127,13 @@ def _staged_loop(found: Plan) -> Iterator[str]:
         yield "for (int k = 0; k < K; k += BLOCK_K) {"
         yield f"    if (!aligned) fetch_stage(k);  // {ELEMENTS}"
         yield "    store_stage();"
-        yield from (f"    {line}" for line in scales_of_stage(found, "keep", "k"))
+        yield from indented(scales_of_stage(found, "keep", "k"))
         yield "    synchronize();"
         yield "    if (aligned) fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
-        yield from (f"    {line}" for line in scales_of_stage(found, "read", "k"))
+        yield from indented(scales_of_stage(found, "read", "k"))
         yield "    multiply_stage();"
-        yield from (f"    {line}" for line in _between_products(found))
-        yield from (f"    {line}" for line in end_of_stage(found))
+        yield from indented(_between_products(found))
+        yield from indented(end_of_stage(found))
         yield "    synchronize();  // before LDS is written again"
         yield "}"
     else:
@@ -143,13 +144,13 @@ def _staged_loop(found: Plan) -> Iterator[str]:
         yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
         if not found.direct:
             yield "    if (aligned) fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
-        yield from (f"    {line}" for line in scales_of_stage(found, "read", "k"))
+        yield from indented(scales_of_stage(found, "read", "k"))
         yield f"    multiply_stage(buffer{', false' * found.direct});"
-        yield from (f"    {line}" for line in end_of_stage(found))
+        yield from indented(end_of_stage(found))
         condition = "" if found.direct else "if (!aligned) "
         yield f"    {condition}fetch_stage(k + BLOCK_K{more});  // {ELEMENTS}"
         yield "    store_stage(buffer ^ 1);"
-        yield from (f"    {line}" for line in scales_of_stage(found, "keep", "k + BLOCK_K"))
+        yield from indented(scales_of_stage(found, "keep", "k + BLOCK_K"))
         yield "    synchronize();"
         yield "};"
         yield from _in_turn(2)

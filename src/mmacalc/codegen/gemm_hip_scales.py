@@ -13,6 +13,7 @@ from __future__ import annotations
 from .fragments import fragment, total
 from .gemm import SCALED_K, scale_span
 from .gemm_lds import VECTOR
+from .source import indented
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def _reading(found: Plan) -> Iterator[str]:
     yield f"    const int first = k / {SCALED_K} % SPAN;"
     yield f"    const auto *tile_of_k = scale_tile[k / {SCALED_K} / SPAN % 2];"
     for side in (found.a, found.b):
-        yield from (f"    {line}" for line in _side_reading(found, side))
+        yield from indented(_side_reading(found, side))
     yield "};"
 
 

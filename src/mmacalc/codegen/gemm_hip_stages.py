@@ -15,6 +15,7 @@ from .fragments import total
 from .gemm_hip_scales import halves, scale_functions, scales, scales_of_stage
 from .gemm_lds import VECTOR, pieces
 from .hip import ARGUMENTS, FIELDS, WAITS, signs
+from .source import indented
 from .staging import WORDS
 
 TYPE_CHECKING = False
@@ -215,7 +216,7 @@ def _fetching(found: Plan) -> Iterator[str]:
     yield "// Starts to load the stage of `k`, zeros beyond the matrices."
     yield "const auto fetch_stage = [&](int k) __attribute__((always_inline)) {"
     for lines in (_begun(found), _fetched(found), _ended(found)):
-        yield from (f"    {line}" for line in lines)
+        yield from indented(lines)
     yield "};"
 
 
@@ -240,7 +241,7 @@ def _bringing(found: Plan) -> Iterator[str]:
     """The function that brings a stage of matrices that are not aligned to LDS."""
     yield "// Brings the stage of `k` to LDS element by element, zeros beyond the matrices."
     yield "const auto bring_stage = [&](int k) __attribute__((always_inline)) {"
-    yield from (f"    {line}" for line in scales_of_stage(found, "fetch", "k"))
+    yield from indented(scales_of_stage(found, "fetch", "k"))
     yield "    const int left = K - k;"
     yield "    int first = thread;"
     yield '    asm volatile("" : "+v"(first));  // or the places of all loads are kept in registers'
@@ -270,7 +271,7 @@ def _fetching_parts(found: Plan) -> Iterator[str]:
     yield "int a_size, b_size;  // bytes of the matrices from the stage on"
     yield "// Begins to load the stage of `k`, zeros beyond the matrices."
     yield "const auto begin_stage = [&](int k) __attribute__((always_inline)) {"
-    yield from (f"    {line}" for line in _begun(found))
+    yield from indented(_begun(found))
     for side, _ in _sides(found):
         yield f"    {side.name.lower()}_size = {_size(side)};"
     yield "};"
@@ -285,7 +286,7 @@ def _fetching_parts(found: Plan) -> Iterator[str]:
     yield "};"
     yield "// Goes on to the next stage."
     yield "const auto end_stage = [&]() __attribute__((always_inline)) {"
-    yield from (f"    {line}" for line in _ended(found))
+    yield from indented(_ended(found))
     yield "};"
     yield "// All of it: if aligned to LDS, else to registers."
     yield "const auto fetch_stage = [&](int k, int to) __attribute__((always_inline)) {"
@@ -294,7 +295,7 @@ def _fetching_parts(found: Plan) -> Iterator[str]:
     yield "    if (aligned)"
     yield "        for (int part = 0; part < A_LOADS + B_LOADS; ++part) load_part(part, to);"
     yield "    else {"
-    yield from (f"        {line}" for line in _fetched(found))
+    yield from indented(_fetched(found), 2)
     yield "    }"
     yield "    end_stage();"
     yield "};"
@@ -396,19 +397,19 @@ def _multiplying(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield f"const auto multiply_stage = [&]({number}) __attribute__((always_inline)) {{"
     yield f"    for (int step = 0; step < {found.steps}; ++step) {{"
     if _row_by_row(found):
-        yield from (f"        {line}" for line in _rows(found, builtin))
+        yield from indented(_rows(found, builtin), 2)
         yield from ["    }", "};"]
         return
     for side in (found.a, found.b):
         yield f"        {_parts(found, side)};"
-        yield from (f"        {line}" for line in _reading(found, side, place))
+        yield from indented(_reading(found, side, place), 2)
     if found.kpack > 1:
         yield f"        {RELABELLED}"
         yield f"        for (int part = 0; part < {found.kpack}; ++part)"
     more = "    " * (found.kpack > 1)
     yield from (f"        {more}{line}" for line in _products(found, builtin))
     yield "    }"
-    yield from (f"    {line}" for line in _apart(found))
+    yield from indented(_apart(found))
     yield "};"
 
 
@@ -426,7 +427,7 @@ def _rows(found: Plan, builtin: Intrinsic) -> Iterator[str]:
         yield f"{_parts(found, side)};"
     yield from _reading(found, found.b, "[buffer]")
     yield "const auto read_row = [&](int tile) __attribute__((always_inline)) {"
-    yield from (f"    {line}" for line in _reading(found, found.a, "[buffer]")[1:-1])
+    yield from indented(_reading(found, found.a, "[buffer]")[1:-1])
     yield "};"
     yield "read_row(0);"
     yield "#pragma unroll"
@@ -478,7 +479,7 @@ def _multiplying_parts(found: Plan, builtin: Intrinsic) -> Iterator[str]:
         yield f"    {_parts(found, side, 2)};"
     yield "    const auto read_step = [&](int step) __attribute__((always_inline)) {"
     for side in (found.a, found.b):
-        yield from (f"        {line}" for line in _reading(found, side, "[buffer]", "[step % 2]"))
+        yield from indented(_reading(found, side, "[buffer]", "[step % 2]"), 2)
     yield "    };"
     yield "    read_step(0);"
     yield "#pragma unroll"

@@ -16,6 +16,7 @@ from ..families.tensor_memory import SCALE_BLOCKS, SCALE_BYTES, SCALE_ROWS
 from ..model.block_scales import block_scales_of
 from .epilogue import DIALECTS
 from .fragments import fragment
+from .source import indented
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ def declarations(found: Plan | CudaPlan, sums: Sums, k_range: tuple[str, str] = 
     yield f"const auto fetch_scales = [&](int block){inline} {{"
     yield f"    if (block * {found.scales.depth} >= {k_range[1]}) return;"
     for side in sides:
-        yield from (f"    {line}" for line in _loads(side))
+        yield from indented(_loads(side))
     yield "};"
     yield from _adding(sums, sides, slots, hip, inline)
     yield f"fetch_scales({k_range[0]}{f' / {found.scales.depth}' if k_range[0] != '0' else ''});"

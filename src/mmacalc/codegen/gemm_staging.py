@@ -13,7 +13,7 @@ from .gemm_scales import INPUTS, stride_declared, stride_passed
 from .gemm_slices import is_sliced, name_ending, notes, sliced_kernel, sliced_launch, tile_places, tile_rows
 from .gemm_turned import TRANSPOSE, neighbours, turning
 from .ptx import HEADER, SHARED_ADDRESS
-from .source import IN_BYTES, in_bytes, kernel_name, memory_type
+from .source import IN_BYTES, in_bytes, indented, kernel_name, memory_type
 from .staging import VECTOR, Side
 
 TYPE_CHECKING = False
@@ -67,22 +67,28 @@ class CudaPlan(TupleRecord):
             Error: fewer than two (before sm_80, where nothing is copied in the background, other than two), or more
                 than shared memory has.
         """
-        each = self.a.tile.bytes + self.b.tile.bytes
-        most, room = STATIC_BYTES // each, STATIC_BYTES
-        if most < 2:
-            room = SHARED_BYTES
-            most = (room - ALIGNMENT) // each
+        room = SHARED_BYTES if self.dynamic else STATIC_BYTES
+        most = (room - ALIGNMENT * self.dynamic) // self.stage_bytes
         asynchronous = target_number(self.instruction) >= FIRST_ASYNC
         highest = most if asynchronous else 2
         if asked is not None and not 2 <= asked <= highest:
             raise Error(f"stages of {self.instruction.name} are 2 to {highest} (in {room} bytes); got {asked}")
-        return self._replace(stages=asked or (2 if room > STATIC_BYTES else min(STAGES, highest)))
+        return self._replace(stages=asked or (2 if self.dynamic else min(STAGES, highest)))
+
+    @property
+    def stage_bytes(self) -> int:
+        """The bytes of a stage in shared memory."""
+        return self.a.tile.bytes + self.b.tile.bytes
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether two stages do not fit into static shared memory."""
+        return 2 * self.stage_bytes > STATIC_BYTES
 
     @property
     def shared(self) -> int:
-        """The bytes of dynamic shared memory of a launch: all, where two stages do not fit into static memory."""
-        each = self.a.tile.bytes + self.b.tile.bytes
-        return self.stages * each + ALIGNMENT if 2 * each > STATIC_BYTES else 0
+        """The bytes of dynamic shared memory of a launch."""
+        return self.stages * self.stage_bytes + ALIGNMENT if self.dynamic else 0
 
     @property
     def name(self) -> str:
@@ -375,7 +381,7 @@ def _beginning(side: Side, depth: str, asynchronous: bool) -> Iterator[str]:
     yield "        for (int n = 0; n < COPIES; ++n) {"
     if partly:
         yield f"            if (at + n * {THREADS * VECTOR} >= {tile.bytes}) break;"
-    yield from (f"            {line}" for line in _origin(side))
+    yield from indented(_origin(side), 3)
     beyond = "is any %s: what it gives is not stored."
     if side.along_k:
         yield f"            // A row beyond the matrix {beyond % 'row'}"

@@ -394,11 +394,11 @@ def column_function(
     yield f"static __device__ void {name}({parameters}) {{"
     yield '    asm volatile("bar.warp.sync 0xffffffff;\\n"'
     yield f'                 "tcgen05.{"st" if stores else "ld"}.sync.aligned.{shape}.x{count}.b32 "'
-    yield from (f"    {line}" for line in operand_texts({"its columns": text}, ";" if stores else ";\\n"))
+    yield from indented(operand_texts({"its columns": text}, ";" if stores else ";\\n"))
     if not stores:
         yield '                 "tcgen05.wait::ld.sync.aligned;"'
     given = ['"r"(address)', *words] if stores else ['"r"(address)']
-    yield from (f"    {line}" for line in operands([] if stores else words, given, ' : "memory"'))
+    yield from indented(operands([] if stores else words, given, ' : "memory"'))
     yield "}"
     yield ""
 
@@ -521,7 +521,7 @@ def _prologue(found: TensorMemoryPlan) -> Iterator[str]:
     yield "const unsigned int full_at = shared_address(full), empty_at = shared_address(empty);  // 8 bytes each"
     yield "const unsigned int summed_at = shared_address(summed), stored_at = shared_address(stored);"
     yield "if (thread == 0) {"
-    yield from (f"    {line}" for line in _barriers("2 * STORING" if pair else "STORING"))
+    yield from indented(_barriers("2 * STORING" if pair else "STORING"))
     yield "}"
     yield "if (warp == MULTIPLYING) {"
     name = f"cta_group::{found.group}.sync.aligned"
@@ -555,7 +555,7 @@ def _copying(found: TensorMemoryPlan) -> Iterator[str]:
     inst, pair = found.instruction, found.group == 2
     yield "if (warp == COPYING && elected()) {"
     yield "    // One thread copies, stage after stage."
-    yield from (f"    {line}" for line in tile_loop(found, "stage = 0, round = 0"))
+    yield from indented(tile_loop(found, "stage = 0, round = 0"))
     more = {"A": f" + rank * {found.a.extent}" * pair, "B": f" + rank * {found.b.extent}" * pair}
     row = "group_row + " * bool(found.groups)
     yield f"        const int first_m = {row}tile_m * BLOCK_M{more['A']}, first_n = tile_n * BLOCK_N{more['B']};"
@@ -569,7 +569,7 @@ def _copying(found: TensorMemoryPlan) -> Iterator[str]:
         yield "            arrive_and_expect(barrier, STAGE_BYTES);"
     for each, first in ((found.a, "first_m"), (found.b, "first_n")):
         lines = copy_lines(each, first, matrix_of(found, each.name))
-        yield from (f"            {line}" for line in lines)
+        yield from indented(lines, 3)
     if inst.scaled:
         step = found.scale_tiles * SCALE_BYTES // 8
         at = f"k / BLOCK_K * {step}"
@@ -602,11 +602,11 @@ def _multiplying(found: TensorMemoryPlan) -> Iterator[str]:
     if found.scales:
         yield "    for (int tile = block; tile < tiles; tile += blocks)" + " {" * (parts > 1)
         if parts == 1:
-            yield from (f"    {line}" for line in block_loop(found, ", ++turn"))
+            yield from indented(block_loop(found, ", ++turn"))
     else:
         yield "    for (int tile = block; tile < tiles; tile += blocks, ++turn) {"
     if parts == 1:
-        yield from (f"        {line}" for line in _free_sum())
+        yield from indented(_free_sum(), 2)
     yield _stages(found, summed=parts == 1)
     yield "            wait(full_at + 8 * stage, round % 2);"
     yield '            asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");'
@@ -615,9 +615,9 @@ def _multiplying(found: TensorMemoryPlan) -> Iterator[str]:
         code, letter = SWIZZLES["tcgen05"][swizzle_name(each)], each.name.lower()
         start = f"descriptor_at({letter}_stages + stage * {each.name}_BYTES, {leading}, {stride}, {code})"
         yield f"            const unsigned long long {letter}_start = {start};"
-    yield from (f"            {line}" for line in _scales(found))
+    yield from indented(_scales(found), 3)
     for part in range(parts if parts > 1 else 0):
-        yield from (f"            {line}" for line in _block_of_stage(found, part, found.steps // parts))
+        yield from indented(_block_of_stage(found, part, found.steps // parts), 3)
     for step in range(found.steps if parts == 1 else 0):
         yield f"            {_product(found, step)}"
     yield "            commit(empty_at + 8 * stage);"
@@ -639,7 +639,7 @@ def _block_of_stage(found: TensorMemoryPlan, part: int, steps: int) -> Iterator[
     """The products of one of several blocks of k that a stage has."""
     assert found.scales
     yield f"if (k + {part * found.scales.depth} < {k_range(found)[1]}) {{" if part else "{"
-    yield from (f"    {line}" for line in _free_sum())
+    yield from indented(_free_sum())
     for step in range(part * steps, (part + 1) * steps):
         yield f"    {_product(found, step, step == part * steps)}"
     yield "    commit(summed_at + 8 * sum);"

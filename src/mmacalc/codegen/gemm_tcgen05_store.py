@@ -17,6 +17,7 @@ from .epilogue import output_format
 from .gemm_scales import blocks, stride
 from .gemm_slices import given_in_group, group_call, group_places, k_range
 from .gemm_staging import ended, output_of
+from .source import indented
 from .tensor_copies import VECTOR
 
 TYPE_CHECKING = False
@@ -113,16 +114,16 @@ def storing(found: TensorMemoryPlan) -> Iterator[str]:
     yield "    };"
     yield f"    const unsigned long long row_bytes = (unsigned long long)ldd * {bits // 8};"
     yield "    const bool wide = ((unsigned long long)D | row_bytes) % sizeof(neighbours) == 0;"
-    yield from (f"    {line}" for line in tile_loop(found, "turn = 0"))
+    yield from indented(tile_loop(found, "turn = 0"))
     if not found.scales:
-        yield from (f"        {line}" for line in _awaited())
+        yield from indented(_awaited(), 2)
     yield f"        const int row = tile_m * BLOCK_M + {row};"
     if found.groups:
         yield "        const int rows = ends[group] - group_row;"
     at = "(group_row + row)" if found.groups else "row"
     yield f"        {output} *const to = D + (long long){at} * ldd;"
     lines = [*_totals(found), *_columns(found, "total[{}]")] if found.scales else [*_sums(found)]
-    yield from (f"        {line}" for line in lines)
+    yield from indented(lines, 2)
     yield "    }"
     yield "}"
 
@@ -189,10 +190,10 @@ def _totals(found: TensorMemoryPlan) -> Iterator[str]:
         yield f"        b_scale[n] = b_from[(long long){inside} * scale_stride + block_k / {depth}];"
         yield "    }"
         yield f'    asm volatile("bar.sync 1, {STORING * 32};" ::: "memory");'
-    yield from (f"    {line}" for line in _awaited())
+    yield from indented(_awaited())
     yield "#pragma unroll"
     yield f"    for (int first = 0; first < {found.lane_columns}; first += {count}) {{"
-    yield from (f"    {line}" for line in _load(found))
+    yield from indented(_load(found))
     yield "#pragma unroll"
     yield f"        for (int n = 0; n < {count}; ++n) {{"
     scale = f"b_scale[{place}{' + ' * bool(place)}first + n]" if own else "b_scale"
@@ -201,7 +202,7 @@ def _totals(found: TensorMemoryPlan) -> Iterator[str]:
     yield f"            all = multiply_add((float){part}, a_scale * {scale}, all);"
     yield "        }"
     yield "    }"
-    yield from (f"    {line}" for line in _released(found))
+    yield from indented(_released(found))
     yield "}"
 
 

@@ -247,7 +247,7 @@ def _producer(found: TmaPlan) -> Iterator[str]:
     row = "group_row + first_m" if found.other.groups else "first_m"
     for each, first in ((found.a, row), (found.b, "first_n")):
         lines = copy_lines(each, first, matrix_of(found.other, each.name))
-        yield from (f"        {line}" for line in lines)
+        yield from indented(lines, 2)
     yield "        if (++stage == STAGES) stage = 0, ++round;"
     yield "    }"
     yield "    return;"
@@ -284,7 +284,7 @@ def _consumer(found: TmaPlan) -> Iterator[str]:
         start = f"descriptor_at({letter}_at, {leading}, {stride}, {code})"
         yield f"    const unsigned long long {letter}_start = {start};  // {major}-major"
     lines = gemm_wgmma.summed(found.other, (found.tiles, found.steps), partial(_offset, found))
-    yield from (f"    {line}" for line in lines)
+    yield from indented(lines)
     yield "    if (lane == 0) arrive(empty_at + 8 * stage);"
     yield "    if (++stage == STAGES) stage = 0, ++round;"
     yield "}"

@@ -7,6 +7,7 @@ cp.async turn nothing over. So they go through registers.
 from __future__ import annotations
 
 from ..memory_access.swizzles import MODES
+from .source import indented
 from .staging import VECTOR, Side
 
 TYPE_CHECKING = False
@@ -93,7 +94,7 @@ def _stage(side: Side, depth: str, threads: int, whole: bool) -> Iterator[str]:
     yield f"            const int more = left - {_piece(side)} * {deep};"
     first = f"from + (long long)(n * {threads // words * deep}) * ld" if one else "from[n]"
     copied = _turned_elements if side.bytes == WORD else _turned_words
-    yield from (f"            {line}" for line in copied(side, first, "inside" if one else "inside[n]", whole))
+    yield from indented(copied(side, first, "inside" if one else "inside[n]", whole), 3)
     if not one:
         yield f"            from[n] += (long long){depth} * ld;"
     yield "        }"

@@ -166,7 +166,7 @@ def _loop(found: CudaPlan) -> Iterator[str]:
     yield "    copy_stage(stage ? stage - 1 : STAGES - 1);"
     for side in (found.a, found.b):
         yield f"    const unsigned long long {side.name.lower()}_start = {_descriptor(side)};  // {_words(side)}"
-    yield from (f"    {line}" for line in summed(found, (found.tiles_m, found.steps), partial(_offset, found)))
+    yield from indented(summed(found, (found.tiles_m, found.steps), partial(_offset, found)))
     yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"
     yield "}"
     yield ""
@@ -236,7 +236,7 @@ def summed(found: CudaPlan, counts: tuple[int, int], offset: Callable[[Side, int
     yield "#pragma unroll 1  // so that scales of one block are in registers"
     yield f"for (int part = 0; part < {parts}; ++part) {{"
     yield f"    const unsigned long long {more};"
-    yield from (f"    {line}" for line in _products(found, (tiles, steps // parts), offset, "part"))
+    yield from indented(_products(found, (tiles, steps // parts), offset, "part"))
     yield f"    add_block(k / {found.scales.depth} + part + 1);"
     yield "}"
 
@@ -313,7 +313,7 @@ def stores(found: CudaPlan, first: str = "first_m", ways: tuple[str, ...] = ("tr
     yield f"        const int row = {first} + tile * {inst.m} + {row} + n / 2 % 2 * 8;"
     yield f"        const int column = first_n + {column} + n / 4 * 8;"
     yield f"        {output} *to = D + (long long)row * ldd + column;"
-    yield from (f"        {line}" for line in ends(found, f"{sums}[tile].each[n]", 2))
+    yield from indented(ends(found, f"{sums}[tile].each[n]", 2), 2)
     pairs = "if (row < M && column < N) *(neighbours *)to = *(const neighbours *)from;"
     if ways == ("true",):
         yield f"        {pairs}"

@@ -85,9 +85,9 @@ def in_lds(request: Request, operands: Mapping[str, Fragment]) -> Request:
     return request._replace(tiles=tiles)
 
 
-def indented(lines: Iterable[str]) -> Iterator[str]:
-    """Lines of a function's body."""
-    return (f"    {line}" if line else "" for line in lines)
+def indented(lines: Iterable[str], depth: int = 1) -> Iterator[str]:
+    """Lines of a function's body, or of a block that lies deeper in it."""
+    return ("    " * depth + line if line else "" for line in lines)
 
 
 def comment(request: Request) -> str:
