@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..memory_access.transpose_loads import LoadStep
     from ..model import Operand
-    from .fragments import Fragment
+    from .fragments import Digit, Fragment
     from .staging import Side, Staged
 
     Access = tuple[tuple[tuple[int, int], ...], int]
@@ -96,13 +96,8 @@ def pieces(operand: Operand, side: Side, kpack: int) -> tuple[Piece, ...]:
     rows = [_weighted(found, outer, values) for values in lanes]
     if kpack > 1 or run_bytes(found, "row" if operand.name == "A" else "col") < VECTOR:
         # Relabelled: a group of lanes has consecutive k, as many as a lane holds.
-        groups, weight = [], len(found.items) * kpack * bits // 8
-        size = weight
-        for digit in sorted(
-            (each for each in found.digits if getattr(each, inner)), key=lambda one: getattr(one, inner)
-        ):
-            groups.append((weight, digit))
-            weight *= digit.size
+        size = len(found.items) * kpack * bits // 8
+        groups = _groups(found, inner, size)
         starts = [sum(each * values[digit.name] for each, digit in groups) for values in lanes]
         byte = [(each, f"{letter}_{digit.name}") for each, digit in groups]
         parts = [(0, at, at // 4) for at in range(0, size, min(VECTOR, size))]
@@ -143,11 +138,7 @@ def held_k(operand: Operand, kpack: int) -> tuple[int, ...]:
     packed = kpack > 1 or run_bytes(found, "row" if operand.name == "A" else "col") < VECTOR
     if not packed or transposing(operand, kpack):
         return tuple(range(k * kpack))
-    held, weight = [0] * (k * kpack), len(found.items) * kpack
-    groups = []
-    for digit in sorted((each for each in found.digits if getattr(each, inner)), key=lambda one: getattr(one, inner)):
-        groups.append((weight, digit))
-        weight *= digit.size
+    held, groups = [0] * (k * kpack), _groups(found, inner, len(found.items) * kpack)
     for lane in range(operand.wave):
         values = _digits(found, lane)
         start = sum(each * values[digit.name] for each, digit in groups)
@@ -156,6 +147,16 @@ def held_k(operand: Operand, kpack: int) -> tuple[int, ...]:
                 natural = part * k + _weighted(found, inner, values) + getattr(item, inner)
                 held[natural] = start + part * len(found.items) + at
     return tuple(held)
+
+
+def _groups(found: Fragment, axis: str, size: int) -> list[tuple[int, Digit]]:
+    """The digits of a lane that move along an axis, the nearest first, each with what a step of it is where lanes have
+    pieces of a size one behind the other."""
+    groups = []
+    for digit in sorted((each for each in found.digits if getattr(each, axis)), key=lambda one: getattr(one, axis)):
+        groups.append((size, digit))
+        size *= digit.size
+    return groups
 
 
 def _digits(found: Fragment, lane: int) -> dict[str, int]:

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import re
 
-from ..asm.reader import read_listing
 from ..asm.tables import flags_of
 from ..base.records import TupleRecord
 from .register_use import bare, is_matrix, operation_of
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from ..asm.blocks import Block
     from ..asm.reader import Listing, Statement
 
-__all__ = ["LostLanes", "lanes_lost", "lost_lanes"]
+__all__ = ["LostLanes", "lost_lanes"]
 
 _MASKS = ("v_cmp", "v_nop", "v_accvgpr")
 _LANES_NAMED = frozenset(("lane_select", "read_lane"))
@@ -56,11 +55,6 @@ class LostLanes(TupleRecord):
     at: int
     other: int
     message: str
-
-
-def lanes_lost(texts: Sequence[str], blocks: Sequence[Block], target: str) -> list[LostLanes]:
-    """As `lost_lanes`, of instructions as the disassembler prints them."""
-    return list(lost_lanes(read_listing("\n".join(texts)), blocks, target))
 
 
 def lost_lanes(listing: Listing, blocks: Sequence[Block], target: str) -> Iterator[LostLanes]:

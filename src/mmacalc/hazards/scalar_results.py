@@ -17,7 +17,7 @@ waits behind the write, whoever reads. No ISA guide has either.
 
 from __future__ import annotations
 
-from ..asm.reader import NAMED_REGISTERS, read_listing, registers
+from ..asm.reader import NAMED_REGISTERS, registers
 from ..asm.tables import flags_of
 from ..base.records import TupleRecord
 from .memory_counters import dependencies_waited
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Spans = tuple[RegisterRange, ...]
 
-__all__ = ["early_scalar_reads", "has_scalar_hazards", "missing_scalar_waits"]
+__all__ = ["early_scalar_reads", "has_scalar_hazards"]
 
 _VCC = NAMED_REGISTERS["vcc"].first
 _UNTRACKED = NAMED_REGISTERS["vcc"].last + 1
@@ -88,11 +88,6 @@ def has_scalar_hazards(target: str) -> bool:
     (True, False)
     """
     return target.startswith(("gfx120", "gfx110", "gfx115"))
-
-
-def missing_scalar_waits(texts: Sequence[str], blocks: Sequence[Block], target: str) -> list[MemoryWait]:
-    """As `early_scalar_reads`, of instructions as the disassembler prints them."""
-    return list(early_scalar_reads(read_listing("\n".join(texts)), blocks, target))
 
 
 def early_scalar_reads(listing: Listing, blocks: Sequence[Block], target: str) -> Iterator[MemoryWait]:

@@ -628,11 +628,10 @@ def check_lane_masks(kernel: Kernel, program: Program, tally: Tally) -> None:
     """Enter executed instructions with which lanes are lost, and those that give back vector registers too early, by
     the rules of `lint`."""
     listed = program.of_kernel(kernel)
-    if kernel.target.startswith(("gfx11", "gfx120")):
-        for at in program.early_deallocations(kernel):
-            step = program.steps.get(listed[at].address)
-            if step is not None and step.executed:
-                tally.add(entry_at(tally, "wait states", listed[at], DEALLOCATION, step.executed))
+    for at in program.early_deallocations(kernel):
+        step = program.steps.get(listed[at].address)
+        if step is not None and step.executed:
+            tally.add(entry_at(tally, "wait states", listed[at], DEALLOCATION, step.executed))
     for place in program.lost_lanes(kernel):
         second, first = listed[place.at], listed[place.other]
         if times := program.steps[second.address].executed if second.address in program.steps else 0:

@@ -13,10 +13,10 @@ from ...asm.tables import flags_of
 from ...base.errors import Error
 from ...base.records import Cache
 from ...hazards.deallocation import early_deallocations
-from ...hazards.lane_masks import lanes_lost
+from ...hazards.lane_masks import lost_lanes
 from ...hazards.lint import missing_states
 from ...hazards.memory_waits import TooManyPaths, missing_result_waits
-from ...hazards.scalar_results import has_scalar_hazards, missing_scalar_waits
+from ...hazards.scalar_results import early_scalar_reads, has_scalar_hazards
 from ..device.launch import collector_paused
 from ..device.shared import Labels
 from .arithmetic import arithmetic, dot, dual, lower_lanes, mixed, packed_arithmetic
@@ -43,8 +43,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any, TypeVar
 
+    from ...asm.blocks import Block
     from ...asm.code_objects import Kernel
     from ...asm.decoded import DecodedInstruction
+    from ...asm.reader import Listing
     from ...hazards.lane_masks import LostLanes
     from ...hazards.lint import MissingStates
     from ...hazards.memory_waits import MemoryWait
@@ -520,14 +522,22 @@ class Program:
 
         return self.remembered("missing result waits", kernel.address, make)
 
+    def _listed(self, kernel: Kernel) -> tuple[Listing, list[Block]]:
+        """The instructions of a kernel as the rules of `lint` read them, and their basic blocks."""
+
+        def make() -> tuple[Listing, list[Block]]:
+            listed = list(self.of_kernel(kernel))
+            return read_listing("\n".join([self.text(one) for one in listed])), decoded_blocks(listed)
+
+        return self.remembered("listing", kernel.address, make)
+
     def missing_scalar_waits(self, kernel: Kernel) -> list[MemoryWait]:
         """Where the instructions of a kernel read an SGPR before s_wait_alu or s_waitcnt_depctr waits for it."""
 
         def make() -> list[MemoryWait]:
             if not has_scalar_hazards(kernel.target):
                 return []
-            listed = list(self.of_kernel(kernel))
-            return missing_scalar_waits([self.text(one) for one in listed], decoded_blocks(listed), kernel.target)
+            return list(early_scalar_reads(*self._listed(kernel), kernel.target))
 
         return self.remembered("missing scalar waits", kernel.address, make)
 
@@ -535,8 +545,7 @@ class Program:
         """Where a kernel loses lanes: EXEC that is not restored, masks that nothing reads."""
 
         def make() -> list[LostLanes]:
-            listed = list(self.of_kernel(kernel))
-            return lanes_lost([self.text(one) for one in listed], decoded_blocks(listed), kernel.target)
+            return list(lost_lanes(*self._listed(kernel), kernel.target))
 
         return self.remembered("lost lanes", kernel.address, make)
 
@@ -544,8 +553,7 @@ class Program:
         """The instructions, by number, that give back the vector registers of a kernel too early."""
 
         def make() -> list[int]:
-            texts = [self.text(one) for one in self.of_kernel(kernel)]
-            return list(early_deallocations(read_listing("\n".join(texts)), kernel.target))
+            return list(early_deallocations(self._listed(kernel)[0], kernel.target))
 
         return self.remembered("early deallocations", kernel.address, make)
 
