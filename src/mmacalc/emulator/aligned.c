@@ -19,10 +19,7 @@ INLINE void aligned(const Task *t, int64_t first, int64_t last, const int W, con
     const int64_t keep = -(1LL << (52 - t->kept));
     const int32_t keep_float = -(1 << (23 - t->kept));
     ROWS_BEGIN(float) EXPONENTS
-        float d[TILE];
-        int32_t bad[TILE];
-        ELEMENTS(d[n] = c[i][j];);
-        LANES bad[j] = 0;
+        START(c[i][j])
         for (int64_t k0 = 0; k0 < K; k0 += G) {
             int32_t e[TILE];
             float scale[TILE], unit[TILE];

@@ -31,10 +31,7 @@ INLINE float with_c(const Floors f, double sum, int32_t top_p, float c, int32_t 
 INLINE void floored(const Task *t, int64_t first, int64_t last, const int W, const int G, const int halves) {
     const Floors floors = {t->fraction, t->dot_fraction, t->sum_fraction, t->reach};
     ROWS_BEGIN(float) EXPONENTS
-        float d[TILE];
-        int32_t bad[TILE];
-        ELEMENTS(d[n] = c[i][j];);
-        LANES bad[j] = 0;
+        START(c[i][j])
         for (int64_t k0 = 0; k0 < K; k0 += G) {
             int32_t e[2][TILE];
             float scale[2][TILE];
@@ -68,10 +65,7 @@ INLINE void floored(const Task *t, int64_t first, int64_t last, const int W, con
 INLINE float settled(float v, int flush) { return flush && fabsf(v) < 1.17549435e-38f ? v * 0.0f : v; }
 INLINE void pairwise(const Task *t, int64_t first, int64_t last, const int W, const int G, const int flush) {
     ROWS_BEGIN(float)
-        float d[TILE];
-        int32_t bad[TILE];
-        ELEMENTS(d[n] = c[i][j];);
-        LANES bad[j] = 0;
+        START(c[i][j])
         for (int64_t k0 = 0; k0 < K; k0 += G) {
             float p[4][TILE];
             for (int k = 0; k < G; k++) {
@@ -121,10 +115,7 @@ INLINE void exact(const Task *t, int64_t first, int64_t last, const int W, const
     for (int64_t g = 1; g < G; g *= 2)
         room--;
     ROWS_BEGIN(float) EXPONENTS
-        float d[TILE];
-        int32_t bad[TILE];
-        ELEMENTS(d[n] = c[i][j];);
-        LANES bad[j] = 0;
+        START(c[i][j])
         for (int64_t k0 = 0; k0 < K; k0 += G) {
             int16_t e[TILE], least[TILE];
             double high[TILE], low[TILE], big[TILE];
@@ -171,10 +162,7 @@ INLINE void exact(const Task *t, int64_t first, int64_t last, const int W, const
 INLINE void exact_narrow(const Task *t, int64_t first, int64_t last, const int W, const int64_t G) {
     const int out = t->out;
     ROWS_BEGIN(float)
-        float d[TILE];
-        int32_t bad[TILE];
-        ELEMENTS(d[n] = c[i][j];);
-        LANES bad[j] = 0;
+        START(c[i][j])
         for (int64_t k0 = 0; k0 < K; k0 += G) {
             double sum[TILE];
             LANES sum[j] = 0;
@@ -197,10 +185,7 @@ INLINE void block_scaled(const Task *t, int64_t first, int64_t last, const int W
             ea[i] = t->exponent_sa + row[i] * runs;
             eb[i] = t->exponent_sb + strip * runs + i % C * V;
         }
-        float d[TILE];
-        int32_t bad[TILE];
-        ELEMENTS(d[n] = c[i][j];);
-        LANES bad[j] = 0;
+        START(c[i][j])
         for (int64_t run = 0; run < runs; run += 4) {
             double term[4][TILE], total[TILE];
             int32_t top[TILE];

@@ -132,6 +132,13 @@ INLINE double odd_sum(double x, double y) {
         }                                                                                                               \
     } while (0)
 
+/* The sums of a tile, d, which begin with the values of C, and which of them are flagged, bad. value: c[i][j]. */
+#define START(value)                                                                                                   \
+    float d[TILE];                                                                                                     \
+    int32_t bad[TILE];                                                                                                 \
+    ELEMENTS(d[n] = value;);                                                                                           \
+    LANES bad[j] = 0;
+
 INLINE void finish(float *restrict c, const float *restrict d, uint8_t *restrict flags, const uint8_t *restrict wrong,
                    const int V) {
     AS_A_LOOP for (int j = 0; j < V; j++) c[j] = d[j];

@@ -55,10 +55,7 @@ INLINE uint32_t below_zero(float v) { uint32_t word; memcpy(&word, &v, 4); retur
 INLINE void dot2(const Task *t, int64_t first, int64_t last, const int W, const int out) {
     const int F = t->fraction, further = t->reach - F, lowest = larger(t->lowest, -200), flush = out != OUT_F16;
     ROWS_BEGIN(float) EXPONENTS
-        float d[TILE];
-        int32_t bad[TILE];
-        ELEMENTS(d[n] = flush && fabsf(c[i][j]) < 0x1p-126f ? with_sign(0.0f, c[i][j]) : c[i][j];);
-        LANES bad[j] = 0;
+        START(flush && fabsf(c[i][j]) < 0x1p-126f ? with_sign(0.0f, c[i][j]) : c[i][j])
         for (int64_t k0 = 0; k0 < K; k0 += 2) {
             int32_t e[TILE];
             float products[2][TILE];
@@ -85,10 +82,7 @@ INLINE void dot2(const Task *t, int64_t first, int64_t last, const int W, const 
 INLINE void dot4(const Task *t, int64_t first, int64_t last, const int W, const int P, const int out) {
     const int F = t->fraction, further = t->reach - F, lowest = larger(t->lowest, -200);
     ROWS_BEGIN(float) EXPONENTS
-        float d[TILE];
-        int32_t bad[TILE];
-        ELEMENTS(d[n] = c[i][j];);
-        LANES bad[j] = 0;
+        START(c[i][j])
         for (int64_t k0 = 0; k0 < K; k0 += 4) {
             int16_t e[2][TILE], least[TILE];
             uint32_t units[TILE];
