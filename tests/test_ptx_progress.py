@@ -165,3 +165,50 @@ def test_undefined_bits_are_followed_one_by_one_in_every_order(shift, mask, unde
     kernel = mmacalc.load(HALVES.replace("SHIFT", str(shift)).replace("MASK", str(mask)))["k"]
     report = mmacalc.launch(kernel, 1, 128, np.zeros(128, np.uint32), schedule=schedule)
     assert [found.kind for found in report.findings] == ["uninitialised"] * undefined
+
+
+ARMS = (
+    HEAD
+    + """
+.visible .entry arms(.param .u64 a) {
+  .reg .b64 %rd<4>; .reg .b32 %r<8>; .reg .pred %p<4>;
+  ld.param.u64 %rd1, [a];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, 0;
+  mov.u32 %r3, 0;
+head:
+  activemask.b32 %r4;
+  popc.b32 %r4, %r4;
+  add.u32 %r3, %r3, %r4;
+  setp.lt.u32 %p1, %r1, 5;
+  @%p1 bra cold;
+back:
+  activemask.b32 %r4;
+  popc.b32 %r4, %r4;
+  add.u32 %r3, %r3, %r4;
+  add.u32 %r2, %r2, 1;
+  setp.ge.u32 %p2, %r2, 4;
+  @%p2 bra done;
+  setp.ge.u32 %p3, %r1, 20;
+  @%p3 bra head;
+  add.u32 %r5, %r5, 1;
+  bra.uni head;
+done:
+  mul.wide.u32 %rd2, %r1, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  st.global.u32 [%rd3], %r3;
+  ret;
+cold:
+  add.u32 %r5, %r5, 1;
+  bra.uni back;
+}
+"""
+)
+
+
+@pytest.mark.parametrize("schedule", [None, 0, 1, 2])
+def test_lanes_of_a_warp_meet_where_an_arm_ends_that_stands_elsewhere(schedule, tmp_path):
+    (tmp_path / "arms.ptx").write_text(ARMS)
+    out = np.zeros(32, np.uint32)
+    mmacalc.launch(mmacalc.load(tmp_path / "arms.ptx")["arms"], 1, 32, out, schedule=schedule)
+    assert (out == 2 * 4 * 32).all()  # both counts, in each of 4 steps, are of the whole warp

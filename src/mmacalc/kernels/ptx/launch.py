@@ -151,7 +151,7 @@ class Launch:
         self.addresses: dict[str, int] = {}
         self.memory.add_kept()
         unit = 128 if self.program.watched else 32  # wgmma wants warpgroups
-        self.schedule = Schedule(schedule, self.block_size, unit) if schedule is not None else None
+        self.schedule = Schedule(schedule, self.program.ranks, self.block_size, unit) if schedule is not None else None
         self._place_variables()
         size = self.program.parameter_bytes
         given = self._pack(arguments) if buffer is None else buffer_bytes(buffer, arguments, size, size)
@@ -358,7 +358,9 @@ class Launch:
 
     def choose(self, groups: Mapping[int, Any]) -> int:
         """The step whose threads go on: the lowest, or any by the seed of the schedule."""
-        return min(groups) if self.schedule is None else self.schedule.choose(groups)
+        if self.schedule is not None:
+            return self.schedule.choose(groups)
+        return min(groups, key=self.program.ranks.__getitem__) if len(groups) > 1 else next(iter(groups))
 
     def part(self, machine: Machine, at: int, number: Array) -> tuple[Array, int, int]:
         """Which of the threads at a step go on, for how many steps at most, and at which step they stop, where others

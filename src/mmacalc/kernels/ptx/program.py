@@ -49,7 +49,8 @@ class Step:
     statement's threads and the numbers of all that waited. reads, writes: registers by number; critical: those
     of `reads` that must be defined (addresses, what is stored to global memory). operation and sources: of arithmetic.
     follow: of a product, which bits of each register that it will write follow from undefined ones.
-    polls: whether it is a strong load in a loop that does no more than ask again.
+    polls: whether it is a strong load in a loop that does no more than ask again. target: where a
+    branch goes.
     """
 
     __slots__ = (
@@ -66,6 +67,7 @@ class Step:
         "sinks",
         "sources",
         "statement",
+        "target",
         "watched",
         "writes",
     )
@@ -78,6 +80,7 @@ class Step:
         self.guard: tuple[int, bool] | None = None
         self.run: Run = _nothing
         self.control: Control | None = None
+        self.target: int | None = None
         self.meeting: Meeting | None = None
         self.follow: Follow | None = None
         self.reads: frozenset[int] = frozenset()
@@ -148,6 +151,35 @@ class Program:
     def first_shared(self) -> int:
         """Where the shared memory begins that the kernel may touch: what the system keeps is cooperative groups'."""
         return 0 if any("%reserved_smem" in step.text for step in self.steps) else RESERVED
+
+    @cached_property
+    def ranks(self) -> list[int]:
+        """By step its place in the order in which threads go on that are at different ones: the order of the text, but
+        an arm of a branch that stands behind the step where the arms meet comes before it. So threads that took the
+        short way wait there, as on hardware, which reconverges them."""
+        arms: dict[int, range] = {}
+        for step in self.steps:
+            if step.target is None or step.guard is None:
+                continue
+            for first, meet in ((step.index + 1, step.target), (step.target, step.index + 1)):
+                last = next(each for each in self.steps[first:] if each.control is not None)
+                if first > meet == last.target and last.guard is None:
+                    arms.setdefault(meet, range(first, last.index + 1))
+        elsewhere = {at for arm in arms.values() for at in arm}
+        ranks: dict[int, int] = {}
+
+        def place(at: int) -> None:
+            if at not in ranks:
+                for other in arms.pop(at, ()):
+                    place(other)
+                ranks[at] = len(ranks)
+
+        for at in range(len(self.steps)):
+            if at not in elsewhere:
+                place(at)
+        for at in elsewhere:
+            place(at)
+        return [ranks[at] for at in range(len(self.steps))]
 
     def polls(self, first: int, last: int) -> bool:
         """Whether the loop of these steps reads memory that other threads may change meanwhile."""

@@ -30,8 +30,9 @@ MIXED, AHEAD, FINE = range(3)
 
 
 class Schedule:
-    """The order of a launch. unit: the threads that are kept together, a warp or a warpgroup."""
+    """The order of a launch. ranks: the program's; unit: the threads that are kept together, a warp or a warpgroup."""
 
+    ranks: list[int]
     block: int
     unit: int
     character: int
@@ -39,8 +40,8 @@ class Schedule:
     random: np.random.Generator
     current: int | None
 
-    def __init__(self, seed: int, block: int, unit: int) -> None:
-        self.random, self.block, self.unit = np.random.default_rng(seed), block, unit
+    def __init__(self, seed: int, ranks: list[int], block: int, unit: int) -> None:
+        self.random, self.ranks, self.block, self.unit = np.random.default_rng(seed), ranks, block, unit
         self.character = (AHEAD, MIXED, FINE)[seed % 3]
         self.early = float(self.random.choice([0.0, 0.2])) if self.character == AHEAD else 0.2
         self.current = None
@@ -60,7 +61,7 @@ class Schedule:
 
     def choose(self, groups: Mapping[int, list[Array]]) -> int:
         """The step that goes on: the lowest of the warp that is to go on, so that its lanes meet again."""
-        steps = sorted(groups)
+        steps = sorted(groups, key=self.ranks.__getitem__)
         if self.current is None or self.character != AHEAD:
             self.current = self._any_of(groups, steps)
         found = self._lowest(groups, steps)
@@ -98,7 +99,9 @@ class Schedule:
 
     def _mixed(self, machine: Machine, at: int, unit: Array) -> Array:
         """Some of the warps; none whose other lanes are at a lower step."""
-        before = [self._numbered(part) for step, parts in machine.groups.items() if step < at for part in parts]
+        rank = self.ranks
+        before = [self._numbered(part) for step, parts in machine.groups.items() if rank[step] < rank[at]
+                  for part in parts]  # fmt: skip
         chosen = ~np.isin(unit, np.concatenate(before)) if before else np.ones(len(unit), bool)
         units = np.unique(unit[chosen])
         if len(units) > 1 and self.random.random() < 0.5:

@@ -76,7 +76,7 @@ SPECIAL = frozenset(
 
 
 def _branch(compiler: Compiler, statement: Statement, step: Step) -> None:
-    target = compiler.label(statement.operands[0])
+    target = step.target = compiler.label(statement.operands[0])
 
     def control(machine: Machine, step: Step, threads: Threads, rest: Array | None, at: int) -> None:
         if target <= at:
