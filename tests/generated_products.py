@@ -159,7 +159,7 @@ class Case:
 
         inst = self.product.inst
         self.a = np.stack([thinned(self.rng, each, sparsity(inst)) for each in self.a])
-        kept, self.metadata = mmacalc.pack_sparse(inst, self.a[0])
+        kept, self.metadata = mmacalc.pack_sparse(inst, self.a[0], self.product.options.get("wave"))
         return kept[None]
 
     def _weights(self):

@@ -75,6 +75,38 @@ def test_matrices_of_any_width_that_lie_the_other_way_round_have_no_bank_conflic
     assert edges.wrong() == 0
 
 
+SPARSE = [
+    ("gfx942", "v_smfmac_f32_32x32x16_bf16", {"epilogue": f"{ALL},bias=column,to=bf16"}),
+    ("gfx1201", "v_swmmac_f32_16x16x32_f16", {"wave": 64}),
+    ("gfx950", "v_smfmac_i32_16x16x128_i8", {}),
+    ("gfx1250", "v_swmmac_f32_16x16x64_f16", {"epilogue": "relu"}),
+    ("gfx942", "v_smfmac_f32_16x16x64_bf8_fp8", {"tile": "64x128x64"}),
+    ("gfx1201", "v_swmmac_i32_16x16x32_iu8", {"neg": 1}),
+    ("gfx950", "v_smfmac_f32_32x32x32_f16", {}),
+    ("gfx942", "v_smfmac_f32_16x16x32_f16", {}),
+    ("gfx1201", "v_swmmac_f32_16x16x32_fp8_bf8", {"stages": 2}),
+]
+"""A product that fills a register of metadata, or a half, or a quarter; whose k is relabelled, or not."""
+
+
+@sampled(("case", "orders"), rotated(SPARSE, [("row", "col"), ("col", "row"), ("row", "row")]), 3, whole=9)
+def test_a_product_of_a_sparse_a_is_right_without_bank_conflicts(case, orders, tmp_path):
+    target, name, options = case
+    for sizes, seed in (((160, 144, 384), 0), ((70, 41, 268), 1)):
+        found = Product(target, name, orders, sizes, tmp_path, **options).run(seed=seed)
+        assert found.findings == []
+        assert found.wrong() == 0
+        assert found.conflicts() == 0
+
+
+@pytest.mark.parametrize("name", ["v_swmmac_i32_16x16x32_iu4", "v_swmmac_i32_16x16x64_iu4"])
+@pytest.mark.parametrize("k", [68, 256, 264])
+def test_metadata_of_relabelled_k_are_those_of_whole_pieces_of_lanes(name, k, tmp_path):
+    found = Product("gfx1201", name, ("row", "col"), (40, 24, k), tmp_path).run()
+    assert found.findings == []
+    assert found.wrong() == 0
+
+
 @pytest.mark.parametrize("kind", ["k8.f32.tf32.tf32", "k32.s32.s8.s8"])
 def test_a_matrix_that_ends_within_what_a_thread_turns_over_at_once_is_not_aligned(kind):
     """A load of four elements would be beyond the last row of memory, or at no multiple of its bytes."""
@@ -97,7 +129,9 @@ def test_options_of_a_gemm_are_right_together(target, name, orders, sizes, optio
     ("gfx942", "v_mfma_f64_16x16x4_f64", {"blgp": 1, "gemm": "9x9x9"}, "formats and signs of A and B as modifiers"),
     ("gfx1100", "v_wmma_f16_16x16x16_f16", {"opsel": 4, "gemm": "9x9x9"}, "leave out opsel"),
     ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", {"cbsz": "fp6", "gemm": "9x9x9"}, "has 6 bits (e2m3): use fp4 or fp8"),
-    ("gfx942", "v_smfmac_f32_16x16x32_f16", {"gemm": "9x9x9"}, "A is 2:4: use a dense sibling of one block"),
+    ("gfx1250", "v_swmmac_f32_16x16x128_fp8_fp8", {"gemm": "9x9x8"}, "one of the two registers of metadata: use a"),
+    ("gfx942", "v_smfmac_f32_16x16x32_f16", {"gemm": "9x9x8", "split_k": 2}, "are of dense matrices without weights"),
+    ("gfx942", "v_smfmac_i32_16x16x64_i8", {"gemm": "9x9x8", "abid": 1}, "modifiers: leave out abid"),
 ])  # fmt: skip
 def test_a_modifier_that_a_gemm_does_not_carry_out_is_refused(target, name, given, says):
     with pytest.raises(Error, match=re.escape(says)):

@@ -45,9 +45,6 @@ from .emulator.comparison import NumericsComparison as NumericsComparison
 from .emulator.comparison import compare_numerics as compare_numerics
 from .emulator.gemm import gemm as gemm
 from .emulator.gemm import gemm_bits as gemm_bits
-from .emulator.packing import pack_int4 as pack_int4
-from .emulator.packing import pack_scales as pack_scales
-from .emulator.packing import pack_sparse as pack_sparse
 from .families.descriptors import instruction_descriptor as instruction_descriptor
 from .families.descriptors import shared_memory_descriptor as shared_memory_descriptor
 from .hazards.lint import Finding as Finding
@@ -61,6 +58,9 @@ from .kernels.debugging import debug as debug
 from .kernels.device.memory import address_of as address_of
 from .kernels.following import follow_product as follow_product
 from .kernels.loading import load as load
+from .kernels.packing import pack_int4 as pack_int4
+from .kernels.packing import pack_scales as pack_scales
+from .kernels.packing import pack_sparse as pack_sparse
 from .kernels.profiling import profile as profile
 from .kernels.ptx.tensor_map import tensor_map as tensor_map
 from .layout import Layout as Layout

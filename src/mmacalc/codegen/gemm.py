@@ -8,7 +8,8 @@ three ways (see `Side`): its rows have k contiguous and stay as they are; its ro
 transpose read them from LDS (ds_read_b64_tr, ds_load_tr); or pieces are transposed in registers on the way.
 
 Where a lane holds less than 16 bytes of an instruction, it reads the k of `kpack` instructions at once: k is relabelled
-for A and B alike, which changes nothing but the order of the sum.
+for A and B alike, which changes nothing but the order of the sum. A sparse A lies compressed, as a matrix of half the
+k, and its metadata have the order of the relabelled k (see `mmacalc.pack_sparse`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..base.errors import Error
 from ..base.records import TupleRecord
 from .epilogue import NO_EPILOGUE, output_format
 from .fragments import fragment, runs
-from .gemm_lds import COPIES, LINE, VECTOR, padded_sides, run_bytes, swizzled, transposing
+from .gemm_lds import COPIES, LINE, VECTOR, compression, padded_sides, run_bytes, swizzled, transposing
 from .gemm_scales import checked_scales
 from .gemm_slices import name_ending, tile_rows
 from .source import extents, memory_type
@@ -101,7 +102,7 @@ class Plan(TupleRecord):
     @property
     def block_k(self) -> int:
         """The k of one stage."""
-        return self.a.depth
+        return self.b.depth
 
     @property
     def threads(self) -> int:
@@ -124,6 +125,16 @@ class Plan(TupleRecord):
         """The name of the kernel that adds the parts of K."""
         return f"{self.name}_reduce"
 
+    def shares(self, side: Side) -> int:
+        """The k of the product that an element of A (B) stands for: 2 of a compressed A."""
+        return self.block_k // side.depth
+
+    @property
+    def index_words(self) -> int:
+        """The words of metadata that a lane has of a tile of a sparse A for a stage."""
+        products = self.steps * self.kpack
+        return -(-products // self.instruction.index_sets(self.wave)) if self.instruction.sparse else 0
+
     def blocks(self, m: int, n: int) -> int:
         """The workgroups of a launch."""
         return tile_rows(m, self.block_m, self.groups) * -(-n // self.block_n)
@@ -139,7 +150,7 @@ class Plan(TupleRecord):
     def aligned(self, m: int, n: int, k: int, lda: int, ldb: int, ldd: int) -> bool:
         """Whether the kernel for aligned matrices takes these sizes."""
         a, b = VECTOR * 8 // self.a.bits, VECTOR * 8 // self.b.bits
-        depth = [each for each, side in ((a, self.a), (b, self.b)) if side.along_k]
+        depth = [each * self.shares(side) for each, side in ((a, self.a), (b, self.b)) if side.along_k]
         depth += [self.scales_k] if self.instruction.scaled else []
         d = self.stored
         return not (lda % a or ldb % b or n % d or ldd % d or any(k % each for each in depth))
@@ -186,8 +197,8 @@ def plan(
             many sums.
 
     Raises:
-        Error: the instruction is sparse, has several blocks, elements that no access reaches, or no builtin;
-            or a tile that does not fit it.
+        Error: the instruction has several blocks, elements that no access reaches, or no builtin; or a tile that does
+            not fit it.
 
     >>> import mmacalc
     >>> found = plan(mmacalc.instruction("mi300x", "v_mfma_f32_32x32x8_f16"))
@@ -198,7 +209,7 @@ def plan(
     fields = inst.resolved(modifiers)
     _check(inst, size, fields)
     formats = inst.format("A", fields), inst.format("B", fields)
-    swapped = inst.m == inst.n and (formats[0] == formats[1] or bool(inst.choices))
+    swapped = inst.m == inst.n and (formats[0] == formats[1] or bool(inst.choices)) and not inst.sparse
     if swapped:
         fields = _exchanged(fields)
     kpack = kpack_of(inst, size, fields)
@@ -219,7 +230,13 @@ def plan(
     m, n, depth = wanted
     (a, a_turn), (b, b_turn) = (
         _side(
-            _operand(inst, size, fields, swapped, name), name, extent, depth, along_k, kpack, waves[0] * waves[1] * size
+            _operand(inst, size, fields, swapped, name),
+            name,
+            extent,
+            depth // compression(inst, name),
+            along_k,
+            kpack,
+            waves[0] * waves[1] * size,
         )
         for name, extent, along_k in zip("AB", (m, n), orders)
     )
@@ -235,8 +252,18 @@ def plan(
         workgroups = max(1, SIMD_WAVES * SIMDS // (waves[0] * waves[1]))
     buffers = _buffers(inst, used, more, stages, workgroups, bool(padded))
     tiles = m // unit[0], n // unit[1]
+    if inst.sparse and not _whole_registers(inst.index_sets(size), depth // inst.k):
+        raise Error(
+            f"{inst.index_sets(size)} {inst.name} share a register of metadata, and a tile of {depth} k has "
+            f"{depth // inst.k}: use a tile whose k is {least} times a power of two"
+        )
     found = Plan(inst, size, fields, swapped, *waves, *tiles, kpack, depth // least, buffers, a, b, a_turn, b_turn)
     return checked_scales(found._replace(copied=bool(padded)), scales)
+
+
+def _whole_registers(sets: int, products: int) -> bool:
+    """Whether the products of a stage have whole registers of metadata, or a register those of whole stages."""
+    return products % sets == 0 or sets % products == 0
 
 
 class _Registers(TupleRecord):
@@ -269,7 +296,8 @@ class _Registers(TupleRecord):
         tiles_m, tiles_n = max(1, m // (waves_m * inst.m)), max(1, n // (waves_n * inst.n))
         held = tiles_m * tiles_n * inst.operand("D", self.wave).registers * self.sums
         parts = (tiles_m * a.registers + tiles_n * b.registers) * self.kpack
-        stage = (m * a.format.bits + n * b.format.bits) * k // (32 * waves_m * waves_n * self.wave)
+        bits = m * a.format.bits // compression(inst, "A") + n * b.format.bits
+        stage = bits * k // (32 * waves_m * waves_n * self.wave)
         scales = (VECTOR // 4 + (tiles_m + tiles_n) * (k // (inst.k * self.kpack))) * inst.scaled  # the next, and these
         others = self.turning + OTHER_REGISTERS
         target, ways = inst.architecture.targets[0], self.along_k.count(False)
@@ -302,11 +330,12 @@ def _default_tile(needed: _Registers, bits: int) -> tuple[int, int, int]:
         fits = stages * sum(tile[:2]) * tile[2] * bits // 8 <= inst.architecture.lds_bytes
         if fits and needed.suffice(tile, _waves(needed, tile)):
             return tile
-    return _small_tile(target, least, bits)
+    return _small_tile(inst, least, bits)
 
 
-def _small_tile(target: str, least: int, bits: int) -> tuple[int, int, int]:
-    return *TILE, _depth(least, bits, LINE if target in TO_LDS else DEPTH_BYTES)
+def _small_tile(inst: Instruction, least: int, bits: int) -> tuple[int, int, int]:
+    fast = inst.architecture.targets[0] in (TO_LDS if not inst.sparse else (*TO_LDS, "gfx942"))
+    return *TILE, _depth(least, bits, LINE if fast else DEPTH_BYTES)
 
 
 def _depth(least: int, bits: int, row_bytes: int) -> int:
@@ -317,7 +346,7 @@ def _depth(least: int, bits: int, row_bytes: int) -> int:
 def small_tile(inst: Instruction, wave: int) -> tuple[int, int, int]:
     """The tile for compilers that spill registers of a larger one."""
     bits = max(inst.format(name).bits for name in "AB")
-    return _small_tile(inst.architecture.targets[0], inst.k * kpack_of(inst, wave), bits)
+    return _small_tile(inst, inst.k * kpack_of(inst, wave), bits)
 
 
 def _waves(needed: _Registers, tile: tuple[int, int, int]) -> tuple[int, int]:
@@ -334,11 +363,16 @@ def _waves(needed: _Registers, tile: tuple[int, int, int]) -> tuple[int, int]:
 
 
 def _check(inst: Instruction, wave: int, fields: Mapping[str, int]) -> None:
-    if not inst.architecture.builtins or inst.sparse or inst.blocks > 1:
-        why = "A is 2:4" if inst.sparse else f"it has {inst.blocks} blocks" if inst.blocks > 1 else "it has no builtin"
+    if not inst.architecture.builtins or inst.blocks > 1:
+        why = f"it has {inst.blocks} blocks" if inst.blocks > 1 else "it has no builtin"
         raise Error(
-            f"a GEMM is generated around a dense AMD instruction of one block; not {inst.name}, {why}: use a dense "
-            "sibling of one block, or leave out gemm for a kernel of one wave"
+            f"a GEMM is generated around an AMD instruction of one block; not {inst.name}, {why}: use a sibling of one "
+            "block, or leave out gemm for a kernel of one wave"
+        )
+    if inst.sparse and inst.operand("K", wave).registers > 1:
+        raise Error(
+            f"clang 22's builtin of {inst.name} takes one of the two registers of metadata: use a sibling of 16 bits, "
+            "or leave out gemm for a kernel of one wave"
         )
     carried = {*inst.choices, *["neg"] * (inst.format("A").kind == "either")}
     if others := [name for name, value in fields.items() if value and name not in carried]:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     Place = TypeVar("Place", Digit, Item)
 
-__all__ = ["PERMUTED", "matrix_loads", "plan", "product_functions", "selectors", "source"]
+__all__ = ["PERMUTED", "matrix_loads", "plan", "product_functions", "source"]
 
 WARPS = 2  # along M and along N
 WARP_M, WARP_N = 64, 64  # the part of D that a warp computes; half the columns where it takes too many registers
@@ -89,7 +89,7 @@ def plan(
     bits = _checked(inst, order_a, order_b)
     steps = max(1, DEPTH_BYTES * 8 // (inst.k * bits))
     if inst.sparse:
-        steps = max(steps, selectors(inst))
+        steps = max(steps, inst.index_sets())
     tiles_m, tiles_n = WARP_M // inst.m, WARP_N // _shares(inst, bits, order_a == "row") // inst.n
     a_registers, b_registers, of_tile = (inst.operand(name).registers for name in "ABD")
     while (sums := tiles_m * tiles_n * of_tile * (2 if scales else 1)) > MOST_SUMS or (
@@ -146,16 +146,6 @@ def _checked(inst: Instruction, order_a: str, order_b: str) -> int:
         if (inst.sparse or inst.scaled or min(bits) < 8) and not matrices(fragment(inst.operand(name)), order):
             raise Error(f"ldmatrix does not load {name} of {inst.name}: no GEMM is generated around it")
     return min(bits)
-
-
-def selectors(inst: Instruction) -> int:
-    """How many values the sparsity selector has, which is how many steps share a register of metadata.
-
-    >>> import mmacalc
-    >>> selectors(mmacalc.instruction("a100", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"))
-    2
-    """
-    return len(inst.modifier_limits()["selector"])
 
 
 def _side(inst: Instruction, name: str, extent: int, depth: int, bits: int, along_k: bool) -> Side:
@@ -479,7 +469,7 @@ def _fetching(found: CudaPlan) -> Iterator[str]:
     """How a stage's metadata or scales come from memory to registers, one stage ahead."""
     inst = found.instruction
     if inst.sparse:
-        count = selectors(inst)
+        count = inst.index_sets()
         words = found.steps // count
         yield f"// Metadata as mmacalc.pack_sparse lays it out: a word of each lane for {count * inst.k} k"
         yield f"// of {inst.m} rows; those of one stage, and those of the next."
@@ -566,7 +556,7 @@ def _steps(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
 def _step_products(found: CudaPlan, step: int) -> Iterator[str]:
     inst = found.instruction
     if inst.sparse:
-        count = selectors(inst)
+        count = inst.index_sets()
         yield f"multiply<{step % count}>(sum[i][j].word, a_part[i], b_part[j], now[i][{step // count}]);"
         return
     first = step * inst.k // inst.block_size

@@ -88,26 +88,28 @@ def _output(found: Plan) -> str:
 
 def _aligned_words(found: Plan) -> str:
     """The condition of the kernel for aligned matrices."""
-    named = {VECTOR * 8 // side.bits: [] for side in (found.a, found.b)}  # type: dict[int, list[str]]
+    named: dict[int, list[str]] = {}
     for side in (found.a, found.b):
-        named[VECTOR * 8 // side.bits] += ["K"] * (side.along_k and "K" not in named[VECTOR * 8 // side.bits])
-        named[VECTOR * 8 // side.bits].append(f"ld{side.name.lower()}")
+        unit = VECTOR * 8 // side.bits
+        along = named.setdefault(unit * found.shares(side), [])
+        along += ["K"] * (side.along_k and "K" not in along)
+        named.setdefault(unit, []).append(f"ld{side.name.lower()}")
     if found.stored > 1:
         named.setdefault(found.stored, []).extend(["N", "ldd"])
-    return "; ".join(f"{', '.join(names)} multiples of {count}" for count, names in named.items())
+    return "; ".join(f"{', '.join(names)} multiples of {count}" for count, names in named.items() if names)
 
 
 def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     inst = found.instruction
     yield f"// D = {found.epilogue.formula} with {inst.name} on {inst.architecture.title}, wave{found.wave}."
     a, b = ("row by row" if way else "column by column" for way in (found.a.along_k, not found.b.along_k))
-    yield f"// A (M x K) lies {a}, B (K x N) {b}, D (M x N) row by row; ld in elements."
+    yield f"// A (M x K{' / 2' * inst.sparse}) lies {a}, B (K x N) {b}, D (M x N) row by row; ld in elements."
     yield f"// {found.name} is for aligned matrices: {_aligned_words(found)};"
     even = " (4-bit elements in pairs: K and ld even)" if min(found.a.bits, found.b.bits) < 8 else ""
     yield f"// {found.name}_any for all others{even}."
     yield from notes(found)
     yield from compiler_note(inst)
-    yield from _scale_notes(found)
+    yield from _beside_notes(found)
     yield f"// Rows of matrices are shorter than 2 GiB / {max(found.block_m, found.block_n)}."
     if found.swapped:
         yield "// The instruction computes the transposed product, B' A': so a lane's elements of D are neighbours."
@@ -144,8 +146,11 @@ def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield ""
 
 
-def _scale_notes(found: Plan) -> Iterator[str]:
-    """What the head of the source says of scales."""
+def _beside_notes(found: Plan) -> Iterator[str]:
+    """What the head of the source says of metadata and scales."""
+    if found.instruction.sparse:
+        yield "// A is 2:4 sparse and compressed: mmacalc.pack_sparse makes it and its metadata. K is a multiple of 4"
+        yield "// for both kernels."
     if found.instruction.scaled:
         forms = [found.scale(side).format.name for side in "AB"]
         codes = f"{forms[0].upper()} codes" if forms[0] == forms[1] else f"codes of {' and '.join(forms)}"
@@ -229,9 +234,15 @@ def _parameters(found: Plan) -> str:
     d = "output *D" if found.epilogue.beta else "output *__restrict__ D"  # C may be D
     return (
         f"const a_element *__restrict__ A, const b_element *__restrict__ B, {d},\n"
-        f"    {declared(found)}int M, int N, int K, int lda, int ldb, int ldd"
+        f"    {'const int *__restrict__ metadata, ' * found.instruction.sparse}{declared(found)}"
+        "int M, int N, int K, int lda, int ldb, int ldd"
         f"{parameters(found.instruction, found.epilogue).declared}"
     )
+
+
+def _beside(found: Plan) -> str:
+    """The arguments behind D for metadata or scales."""
+    return "metadata, " * found.instruction.sparse + passed(found)
 
 
 def _tile(found: Plan, builtin: Intrinsic) -> Iterator[str]:
@@ -360,20 +371,20 @@ def _kernels(found: Plan) -> Iterator[str]:
             yield ""
             continue
         yield f"void {name}({_parameters(found)}) {{"
-        yield f"    tile<{aligned}>(A, B, D, {passed(found)}M, N, K, lda, ldb, ldd{more}{stride_passed(found)});"
+        yield f"    tile<{aligned}>(A, B, D, {_beside(found)}M, N, K, lda, ldb, ldd{more}{stride_passed(found)});"
         yield "}"
         yield ""
 
 
 def _launch(found: Plan, sizes: tuple[int, int, int]) -> Iterator[str]:
     m, n, k = sizes
-    lda, ldb = k if found.a.along_k else m, k if found.b.along_k else n
+    lda, ldb = k // found.shares(found.a) if found.a.along_k else m, k if found.b.along_k else n
     name = found.name if found.aligned(m, n, k, lda, ldb, n) else f"{found.name}_any"
     if is_sliced(found):
         yield from sliced_launch(found, sizes, name, (lda, ldb))
         return
     yield f"// hipLaunchKernelGGL({name}, dim3({found.blocks(m, n)}), dim3({found.threads}), 0, stream,"
-    scales = passed(found)
+    scales = _beside(found)
     more = parameters(found.instruction, found.epilogue).passed
     yield (
         f"//                    A, B, D, {scales}{m}, {n}, {k}, {lda}, {ldb}, {n}{more});"

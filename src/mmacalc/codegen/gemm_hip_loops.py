@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .gemm_hip_scales import scales_of_stage
+from .gemm_hip_scales import beside_stage
 from .gemm_lds import VECTOR, pieces
 from .gemm_scales import end_of_stage
 from .source import indented
@@ -42,10 +42,10 @@ def _direct_loop(found: Plan) -> Iterator[str]:
     yield "fetch_stage(0, 0);"
     yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
     yield "    wait_for_loads();  // of this stage"
-    yield from indented(scales_of_stage(found, "keep", "k"))
+    yield from indented(beside_stage(found, "keep", "k"))
     yield "    synchronize();  // and all have multiplied the one before, whose buffer is free"
     yield "    begin_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
-    yield from indented(scales_of_stage(found, "read", "k"))
+    yield from indented(beside_stage(found, "read", "k"))
     yield "    multiply_stage(buffer, true);"
     yield "    end_stage();"
     yield from indented(end_of_stage(found))
@@ -59,15 +59,15 @@ def _copied_loop(found: Plan) -> Iterator[str]:
     ahead = found.buffers - 1  # stages that are on their way while one is multiplied
     for stage in range(ahead):
         yield f"copy_stage({'BLOCK_K' if stage else '0'}, {stage});"
-    yield from scales_of_stage(found, "fetch", "0")
+    yield from beside_stage(found, "fetch", "0")
     yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
     yield f"    __builtin_amdgcn_s_wait_tensorcnt({ahead - 1});  // for this stage"
-    yield from indented(scales_of_stage(found, "keep", "k"))
+    yield from indented(beside_stage(found, "keep", "k"))
     yield "    synchronize();  // and all have multiplied the one before, whose buffer is free"
     step, to = ("BLOCK_K", "buffer ^ 1") if ahead == 1 else ("2 * BLOCK_K", "(buffer + 2) % BUFFERS")
     yield f"    copy_stage(k + {step}, {to});  // arrives while this stage is multiplied"
-    yield from indented(scales_of_stage(found, "fetch", "k + BLOCK_K"))
-    yield from indented(scales_of_stage(found, "read", "k"))
+    yield from indented(beside_stage(found, "fetch", "k + BLOCK_K"))
+    yield from indented(beside_stage(found, "read", "k"))
     yield "    multiply_stage(buffer);"
     yield from indented(end_of_stage(found))
     yield "};"
@@ -100,9 +100,9 @@ def _brought_loop(found: Plan) -> Iterator[str]:
     """The other loop of such a kernel, for matrices that are not aligned."""
     yield "for (int k = 0; k < K; k += BLOCK_K) {"
     yield "    bring_stage(k);"
-    yield from indented(scales_of_stage(found, "keep", "k"))
+    yield from indented(beside_stage(found, "keep", "k"))
     yield "    synchronize();"
-    yield from indented(scales_of_stage(found, "read", "k"))
+    yield from indented(beside_stage(found, "read", "k"))
     yield "    multiply_stage(0);"
     yield from indented(end_of_stage(found))
     yield "    synchronize();  // before LDS is written again"
@@ -127,10 +127,10 @@ def _staged_loop(found: Plan) -> Iterator[str]:
         yield "for (int k = 0; k < K; k += BLOCK_K) {"
         yield f"    if (!aligned) fetch_stage(k);  // {ELEMENTS}"
         yield "    store_stage();"
-        yield from indented(scales_of_stage(found, "keep", "k"))
+        yield from indented(beside_stage(found, "keep", "k"))
         yield "    synchronize();"
         yield "    if (aligned) fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
-        yield from indented(scales_of_stage(found, "read", "k"))
+        yield from indented(beside_stage(found, "read", "k"))
         yield "    multiply_stage();"
         yield from indented(_between_products(found))
         yield from indented(end_of_stage(found))
@@ -139,18 +139,18 @@ def _staged_loop(found: Plan) -> Iterator[str]:
     else:
         yield f"fetch_stage(0{more});"
         yield "store_stage(0);"
-        yield from scales_of_stage(found, "keep", "0")
+        yield from beside_stage(found, "keep", "0")
         yield "synchronize();"
         yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
         if not found.direct:
             yield "    if (aligned) fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
-        yield from indented(scales_of_stage(found, "read", "k"))
+        yield from indented(beside_stage(found, "read", "k"))
         yield f"    multiply_stage(buffer{', false' * found.direct});"
         yield from indented(end_of_stage(found))
         condition = "" if found.direct else "if (!aligned) "
         yield f"    {condition}fetch_stage(k + BLOCK_K{more});  // {ELEMENTS}"
         yield "    store_stage(buffer ^ 1);"
-        yield from indented(scales_of_stage(found, "keep", "k + BLOCK_K"))
+        yield from indented(beside_stage(found, "keep", "k + BLOCK_K"))
         yield "    synchronize();"
         yield "};"
         yield from _in_turn(2)

@@ -1,14 +1,18 @@
-"""How a GEMM of AMD moves the scales of MX formats: from memory to LDS for several stages, to registers for one.
+"""How a GEMM of AMD moves what a product takes beside A and B: the scales of MX formats, the metadata of a sparse A.
 
-A row of A (column of B) has one scale of 8 bits for each 32 k, so a stage needs only a few bytes of each row, and a
-load of them costs the first cache as much as one of 16 bytes: a line for each row. So a work-item loads 16 bytes of a
-row at once, enough for several stages. They lie in LDS word by word, those of all rows side by side, so that neither
-writes nor reads have bank conflicts. There are two such tiles in turn: one is filled while the other is read.
+Scales go from memory to LDS for several stages, to registers for one. A row of A (column of B) has one scale of 8 bits
+for each 32 k, so a stage needs only a few bytes of each row, and a load of them costs the first cache as much as one of
+16 bytes: a line for each row. So a work-item loads 16 bytes of a row at once, enough for several stages. They lie in
+LDS word by word, those of all rows side by side, so that neither writes nor reads have bank conflicts. There are two
+such tiles in turn: one is filled while the other is read. Where an instruction reads the scales of 16 rows from one
+half of a wave (gfx1250), a register has those of two tiles.
 
-Where an instruction reads the scales of 16 rows from one half of a wave (gfx1250), a register has those of two tiles.
+Metadata go to registers, a stage ahead: each lane has words of its own, which lie side by side.
 """
 
 from __future__ import annotations
+
+import math
 
 from .fragments import fragment, total
 from .gemm import SCALED_K, scale_span
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
     from .gemm import Plan
     from .staging import Side
 
-__all__ = ["halves", "scale_functions", "scales", "scales_of_stage"]
+__all__ = ["beside", "beside_stage", "halves", "index_of", "scale_functions"]
 
 WORD = 4  # scales of 8 bits
 
@@ -57,14 +61,69 @@ def scale_functions(found: Plan) -> Iterator[str]:
         yield BYTES
 
 
-def scales_of_stage(found: Plan, what: str, k: str) -> Iterator[str]:
-    """The call that fetches, keeps or reads the scales of the stage at k, if there are any."""
+def beside_stage(found: Plan, what: str, k: str) -> Iterator[str]:
+    """The call that fetches, keeps or reads the scales or metadata of the stage at k, if there are any."""
     if found.instruction.scaled:
         yield f"{what}_scales({k});"
+    elif found.instruction.sparse and what != "read":  # metadata are in registers where they are kept
+        yield f"{what}_index({k});"
 
 
-def scales(found: Plan) -> Iterator[str]:
-    """What loads and reads scales, as functions within the kernel's."""
+def beside(found: Plan) -> Iterator[str]:
+    """What loads and reads scales or metadata, as functions within the kernel's."""
+    if found.instruction.scaled:
+        yield from _scales(found)
+    elif found.instruction.sparse:
+        yield from _index(found)
+
+
+def _index(found: Plan) -> Iterator[str]:
+    """What loads metadata."""
+    inst, words, sets = found.instruction, found.index_words, found.instruction.index_sets(found.wave)
+    deep = inst.k * sets
+    unit = math.lcm(deep, inst.k * found.kpack)  # k that are in an order of their own
+    count = f"(K + {unit - 1}) / {unit}" + (f" * {unit // deep}" if unit > deep else "")
+    yield f"// Metadata as mmacalc.pack_sparse lays it out: a word of each lane for {inst.m} rows and {deep} k. Those"
+    yield "// of one stage, and those of the next."
+    yield f"int index_now[TILES_M][{words}], index_next[TILES_M][{words}];"
+    yield f"const int index_words = {count}, index_tile = (first_m + wave_m) / {inst.m};"
+    yield f"const int index_tiles = (M + {inst.m - 1}) / {inst.m} - index_tile;"
+    yield "const auto fetch_index = [&](int k) __attribute__((always_inline)) {"
+    yield f"    const int first = k / {deep};"
+    yield "    const __amdgpu_buffer_rsrc_t words = buffer("
+    yield "        metadata + ((long)index_tile * index_words + first) * WAVE,"
+    yield f"        k < K && index_tiles > 0 ? (index_tiles * index_words - first) * WAVE * {WORD} : 0);"
+    yield "#pragma unroll"
+    yield "    for (int i = 0; i < TILES_M; ++i)"
+    yield "#pragma unroll"
+    yield f"        for (int word = 0; word < {words}; ++word)"
+    yield "            index_next[i][word] = __builtin_amdgcn_raw_buffer_load_b32("
+    yield f"                words, ((i * index_words + word) * WAVE + lane) * {WORD}, 0, 0);"
+    yield "};"
+    yield "const auto keep_index = [&](int k) __attribute__((always_inline)) {"
+    yield "#pragma unroll"
+    yield "    for (int i = 0; i < TILES_M; ++i)"
+    yield "#pragma unroll"
+    yield f"        for (int word = 0; word < {words}; ++word) index_now[i][word] = index_next[i][word]" + (
+        f" >> k / {inst.k} % {sets} * {32 // sets};" if found.steps * found.kpack < sets else ";"
+    )
+    yield "};"
+
+
+def index_of(found: Plan, tile: str) -> str:
+    """The metadata of a product of a tile of A, as C text: a set of the lowest bits."""
+    inst = found.instruction
+    if not inst.sparse:
+        return "0"
+    sets, product = inst.index_sets(found.wave), "step"
+    if found.kpack > 1:
+        product = f"(step * {found.kpack} + part)"
+    word = f"index_now[{tile}][{product} / {sets}]" if found.index_words > 1 else f"index_now[{tile}][0]"
+    return f"{word} >> {product} % {sets} * {32 // sets}" if sets > 1 and found.steps * found.kpack > 1 else word
+
+
+def _scales(found: Plan) -> Iterator[str]:
+    """What loads and reads scales."""
     span, rows = (
         scale_span(found.block_k),
         [-(-each // found.wave) * found.wave for each in (found.block_m, found.block_n)],

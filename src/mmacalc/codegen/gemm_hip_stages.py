@@ -12,7 +12,7 @@ from __future__ import annotations
 from itertools import product
 
 from .fragments import total
-from .gemm_hip_scales import halves, scale_functions, scales, scales_of_stage
+from .gemm_hip_scales import beside, beside_stage, halves, index_of, scale_functions
 from .gemm_lds import VECTOR, pieces
 from .hip import ARGUMENTS, FIELDS, WAITS, signs
 from .source import indented
@@ -142,8 +142,7 @@ def stages(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     """What loads, stores and multiplies a stage, as functions within the kernel's."""
     for side, turn in _sides(found):
         yield from _places(found, side, turn)
-    if found.instruction.scaled:
-        yield from scales(found)
+    yield from beside(found)
     if found.copied:
         yield from _copying(found)
         yield from _bringing(found)
@@ -158,6 +157,11 @@ def _scaled(name: str, bits: int) -> str:
     return f"{name} * {bits // 8}" if bits > 8 else name if bits == 8 else f"{name} / {8 // bits}"
 
 
+def _along(found: Plan, side: Side, k: str) -> str:
+    """How many elements of a matrix a number of k is, as C text."""
+    return f"{k} / {found.shares(side)}" if found.shares(side) > 1 else k
+
+
 def _places(found: Plan, side: Side, turn: Turn | None) -> Iterator[str]:
     """Where this thread's part of a stage lies in memory."""
     letter, name = side.name.lower(), side.name
@@ -169,7 +173,7 @@ def _places(found: Plan, side: Side, turn: Turn | None) -> Iterator[str]:
     if found.copied:
         return
     if side.along_k:
-        yield f"int {letter}_bytes = ({extent} - 1) * {letter}_stride + {_scaled('K', side.bits)};"
+        yield f"int {letter}_bytes = ({extent} - 1) * {letter}_stride + {_scaled(_along(found, side, 'K'), side.bits)};"
         yield f"int {letter}_at[{name}_LOADS], {letter}_column[{name}_LOADS];"
     else:
         yield f"int {letter}_at[{name}_LOADS];"
@@ -228,9 +232,12 @@ def _copying(found: Plan) -> Iterator[str]:
     yield "    const int left = k < K ? least(K - k, BLOCK_K) : 0;  // k inside"
     for (side, _), way in zip(_sides(found), ("if (wave == 0)", "else")):
         letter, extent = side.name.lower(), "rows" if side.name == "A" else "columns"
-        inside = f"left / {8 // side.bits}" if side.bits < 8 else "left"
-        given = f"{extent}, {inside}" if side.along_k else f"left, {extent}"
-        step = _scaled("k", side.bits) if side.along_k else f"(long)k * {letter}_stride"
+        inside = _along(found, side, "left")
+        given = (
+            f"{extent}, {inside}{f' / {8 // side.bits}' * (side.bits < 8)}" if side.along_k else f"{inside}, {extent}"
+        )
+        k = _along(found, side, "k")
+        step = _scaled(k, side.bits) if side.along_k else f"(long)({k}) * {letter}_stride"
         unit = side.bits // 8
         stride = f"{letter}_stride / {unit}" if unit > 1 else f"{letter}_stride"
         yield f"    {way} copy_{letter}({letter}_from + {step}, {letter}_tile[to], {given}, {stride});"
@@ -241,19 +248,20 @@ def _bringing(found: Plan) -> Iterator[str]:
     """The function that brings a stage of matrices that are not aligned to LDS."""
     yield "// Brings the stage of `k` to LDS element by element, zeros beyond the matrices."
     yield "const auto bring_stage = [&](int k) __attribute__((always_inline)) {"
-    yield from indented(scales_of_stage(found, "fetch", "k"))
+    yield from indented(beside_stage(found, "fetch", "k"))
     yield "    const int left = K - k;"
     yield "    int first = thread;"
     yield '    asm volatile("" : "+v"(first));  // or the places of all loads are kept in registers'
     for side, _ in _sides(found):
         letter, name, inside = side.name.lower(), side.name, f"{VECTOR}"
-        extent, size = "rows" if side.name == "A" else "columns", _scaled("left", side.bits)
+        extent, k = "rows" if side.name == "A" else "columns", _along(found, side, "k")
+        size = _scaled(_along(found, side, "left"), side.bits)
         if side.along_k:
-            start, inside = _scaled("k", side.bits), f"{size} - byte % {name}_ROW"
+            start, inside = _scaled(k, side.bits), f"{size} - byte % {name}_ROW"
             bytes_ = f"({extent} - 1) * {letter}_stride + {size}"
         else:
-            start = f"(long)k * {letter}_stride"
-            bytes_ = f"(least(left, BLOCK_K) - 1) * {letter}_stride + {_scaled(extent, side.bits)}"
+            start, stage = f"(long)({k}) * {letter}_stride", _along(found, side, "least(left, BLOCK_K)")
+            bytes_ = f"({stage} - 1) * {letter}_stride + {_scaled(extent, side.bits)}"
         each = max(1, FEW_ELEMENTS * side.bits // (8 * VECTOR))
         yield f"    const __amdgpu_buffer_rsrc_t {letter}_matrix = buffer({letter}_from + {start}, {bytes_});"
         yield f"    for (int n = 0; n < {name}_LOADS; ++n) {{"
@@ -273,7 +281,7 @@ def _fetching_parts(found: Plan) -> Iterator[str]:
     yield "const auto begin_stage = [&](int k) __attribute__((always_inline)) {"
     yield from indented(_begun(found))
     for side, _ in _sides(found):
-        yield f"    {side.name.lower()}_size = {_size(side)};"
+        yield f"    {side.name.lower()}_size = {_size(found, side)};"
     yield "};"
     yield "// Starts to load a part of it to a buffer in LDS."
     yield "const auto load_part = [&](int part, int to) __attribute__((always_inline)) {"
@@ -310,30 +318,32 @@ def _begun(found: Plan) -> Iterator[str]:
         for side in along:
             letter = side.name.lower()
             yield f"    for (int n = 0; n < {side.name}_LOADS; ++n)"
-            yield f"        if ({letter}_column[n] >= {_scaled('left', side.bits)}) {letter}_at[n] = OUTSIDE;"
+            inside = _scaled(_along(found, side, "left"), side.bits)
+            yield f"        if ({letter}_column[n] >= {inside}) {letter}_at[n] = OUTSIDE;"
             yield f"    if (left <= 0) {letter}_bytes = 0;"
         yield "}"
         ends = ", ".join(f"{side.name.lower()}_bytes = 0" for side in along)
         yield f"if (!aligned && left <= 0) {ends};  // a buffer of one row would have a negative size"
     if len(along) < 2:
         yield "const int stage = least(left, BLOCK_K);  // k inside"
-    yield from scales_of_stage(found, "fetch", "k")
+    yield from beside_stage(found, "fetch", "k")
 
 
-def _size(side: Side) -> str:
+def _size(found: Plan, side: Side) -> str:
     """The bytes of a matrix from a stage on, as C text."""
     letter, extent = side.name.lower(), "rows" if side.name == "A" else "columns"
     if side.along_k:
         return f"{letter}_bytes"
-    return f"stage > 0 ? (stage - 1) * {letter}_stride + {_scaled(extent, side.bits)} : 0"
+    return f"stage > 0 ? ({_along(found, side, 'stage')} - 1) * {letter}_stride + {_scaled(extent, side.bits)} : 0"
 
 
 def _fetched(found: Plan) -> Iterator[str]:
     """The loads of a stage to registers."""
     for side, turn in _sides(found):
         letter, name, width = side.name.lower(), side.name, turn.width if turn else VECTOR
-        size = f"{letter}_size" if found.direct else _size(side)
-        inside = f"{_scaled('left', side.bits)} - {letter}_column[n]" if side.along_k else f"{width}"
+        size = f"{letter}_size" if found.direct else _size(found, side)
+        left = _scaled(_along(found, side, "left"), side.bits)
+        inside = f"{left} - {letter}_column[n]" if side.along_k else f"{width}"
         yield f"const __amdgpu_buffer_rsrc_t {letter}_matrix = buffer({letter}_from, {size});"
         each = MOST_ELEMENTS * side.bits // (8 * width)
         yield f"for (int n = 0; n < {name}_LOADS; ++n) {{"
@@ -346,12 +356,12 @@ def _fetched(found: Plan) -> Iterator[str]:
 def _ended(found: Plan) -> Iterator[str]:
     """Advances to the next stage."""
     for side, _ in _sides(found):
-        letter, step = side.name.lower(), _scaled("BLOCK_K", side.bits)
+        letter, k = side.name.lower(), _along(found, side, "BLOCK_K")
         if side.along_k:
-            yield f"{letter}_from += {step};"
-            yield f"{letter}_bytes -= {step};"
+            yield f"{letter}_from += {_scaled(k, side.bits)};"
+            yield f"{letter}_bytes -= {_scaled(k, side.bits)};"
         else:
-            yield f"{letter}_from += (long)BLOCK_K * {letter}_stride;"
+            yield f"{letter}_from += (long)({k}) * {letter}_stride;"
 
 
 def _storing(found: Plan) -> Iterator[str]:
@@ -534,7 +544,7 @@ def _call(
     part, (i, j) = "part" if found.kpack > 1 else "0", places
     values = {argument(found, "A"): f"a{held}[{i}].part[{part}]", argument(found, "B"): f"b{held}[{j}].part[{part}]"}
     given = {**ARGUMENTS, **signs(found.instruction, found.fields), **values, "c": f"sum[{i}][{j}]"}
-    given |= {"a_scale": "0", "b_scale": "0"}
+    given |= {"a_scale": "0", "b_scale": "0", "index": index_of(found, i)}
     if found.instruction.scaled:
         for side, index, row in zip("AB", "ij", rows):
             place = f"{index} / 2" if halves(found, side) > 1 else index
@@ -554,11 +564,11 @@ def _reading(found: Plan, side: Side, place: str, held: str = "") -> list[str]:
 
 
 def _tile_reading(found: Plan, side: Side, place: str, held: str) -> Iterator[str]:
-    inst, letter = found.instruction, side.name.lower()
+    letter = side.name.lower()
     reads = pieces(found.operand(side.name), side, found.kpack)
     wave = "wave_m" if side.name == "A" else "wave_n"
     for piece in reads:
-        at = _address(found, side, piece, wave, inst.k * found.kpack)
+        at = _address(found, side, piece, wave, side.depth // found.steps)
         kind = WORDS[piece.width]
         target = f"&{letter}{held}[tile].word[{piece.word}]"
         if piece.load:

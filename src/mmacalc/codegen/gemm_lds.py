@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ..memory_access.transpose_loads import LoadStep
-    from ..model import Operand
+    from ..model import Instruction, Operand
     from .fragments import Digit, Fragment
     from .staging import Side, Staged
 
     Access = tuple[tuple[tuple[int, int], ...], int]
 
 __all__ = [
-    "BUILTINS", "COPIES", "LINE", "VECTOR", "Piece", "Turn", "best_swizzle", "cycles_lost", "held_k", "padded_sides",
-    "pieces", "run_bytes", "swizzled", "transposing", "turn_of", "turns_of", "writes",
+    "BUILTINS", "COPIES", "LINE", "VECTOR", "Piece", "Turn", "best_swizzle", "compression", "cycles_lost", "held_k",
+    "padded_sides", "pieces", "run_bytes", "swizzled", "transposing", "turn_of", "turns_of", "writes",
 ]  # fmt: skip
 
 VECTOR = 16  # bytes of a lane's access
@@ -68,6 +68,11 @@ class Turn(TupleRecord):
     count: int  # type: ignore[assignment]  # not tuple's method
 
 
+def compression(inst: Instruction, side: str) -> int:
+    """The k that an element of an operand stands for: 2 of the A of sparse instructions."""
+    return 2 if inst.sparse and side == "A" else 1
+
+
 def run_bytes(found: Fragment, order: str) -> int:
     """The bytes that a lane has side by side in memory."""
     return runs(found, order)[0].count * found.operand.format.bits // 8
@@ -75,7 +80,7 @@ def run_bytes(found: Fragment, order: str) -> int:
 
 def transposing(operand: Operand, kpack: int) -> tuple[LoadStep, ...]:
     """The loads that read an operand from LDS where the rows of the tile are k; () if there are none."""
-    if kpack > 1:
+    if kpack > 1 or (operand.instruction.sparse and _relabelled(operand, kpack)):
         return ()
     try:
         steps = loads_for(operand)
@@ -94,7 +99,7 @@ def pieces(operand: Operand, side: Side, kpack: int) -> tuple[Piece, ...]:
     row = found.first(outer, letter)
     lanes = [_digits(found, lane) for lane in range(operand.wave)]
     rows = [_weighted(found, outer, values) for values in lanes]
-    if kpack > 1 or run_bytes(found, "row" if operand.name == "A" else "col") < VECTOR:
+    if _relabelled(operand, kpack):
         # Relabelled: a group of lanes has consecutive k, as many as a lane holds.
         size = len(found.items) * kpack * bits // 8
         groups = _groups(found, inner, size)
@@ -126,6 +131,13 @@ def pieces(operand: Operand, side: Side, kpack: int) -> tuple[Piece, ...]:
     )  # fmt: skip
 
 
+def _relabelled(operand: Operand, kpack: int) -> bool:
+    """Whether lanes read pieces of k one behind the other, as many as they hold; A and B of a sparse product alike."""
+    inst = operand.instruction
+    found = fragment(inst.operand("A", operand.wave) if inst.sparse else operand)
+    return kpack > 1 or run_bytes(found, "row" if found.operand.name == "A" else "col") < VECTOR
+
+
 def held_k(operand: Operand, kpack: int) -> tuple[int, ...]:
     """The k that stand at each k of `kpack` instructions, as `pieces` reads them: relabelled where it does so.
 
@@ -135,8 +147,7 @@ def held_k(operand: Operand, kpack: int) -> tuple[int, ...]:
     """
     found, k = fragment(operand), operand.instruction.k
     inner = "column" if operand.name == "A" else "row"
-    packed = kpack > 1 or run_bytes(found, "row" if operand.name == "A" else "col") < VECTOR
-    if not packed or transposing(operand, kpack):
+    if not _relabelled(operand, kpack) or transposing(operand, kpack):
         return tuple(range(k * kpack))
     held, groups = [0] * (k * kpack), _groups(found, inner, len(found.items) * kpack)
     for lane in range(operand.wave):
@@ -370,7 +381,7 @@ def _constant(operand: Operand, side: Side, reads: Sequence[Access], kpack: int,
     """Whether all lanes read the tiles and steps behind the first by constants more than their first place."""
     place, row = side.tile.address, side.tile.row_bytes
     inst = operand.instruction
-    tile, step = inst.m if operand.name == "A" else inst.n, inst.k * kpack
+    tile, step = inst.m if operand.name == "A" else inst.n, inst.k * kpack // compression(inst, operand.name)
     outer, inner = (row * 8, side.bits) if side.rows_of_k else (side.bits, row * 8)  # bits to the next row of A, and k
     first = [
         row * at + byte + wave * (side.extent // waves) * outer // 8

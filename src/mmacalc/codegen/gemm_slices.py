@@ -66,7 +66,7 @@ def checked_slices(found: Sliced, split: int | None, batch: int | None, groups: 
     """The plan with parts of K, batches, or groups.
 
     Raises:
-        Error: numbers out of range, sparse instructions or weights in CUDA, or sums that a workspace should not round;
+        Error: numbers out of range, sparse instructions or weights, or sums that a workspace should not round;
             groups with these, or of an A that does not lie row by row.
     """
     if split is None and batch is None and groups is None:
@@ -76,10 +76,10 @@ def checked_slices(found: Sliced, split: int | None, batch: int | None, groups: 
             raise Error(f"{name} is from 1 to {most}; got {value}")
     inst = found.instruction
     weights = getattr(found, "weights", False)
-    if _language(found) == "cuda" and (inst.sparse or weights):
+    if inst.sparse or weights:
         raise Error(
-            "split_k, batch and groups of NVIDIA's kernels are of dense matrices without weights of int4: leave them "
-            f"out with {inst.name}{' and weights' * weights}"
+            "split_k, batch and groups are of dense matrices without weights of int4: leave them out with "
+            f"{inst.name}{' and weights' * weights}"
         )
     if (split or 1) > 1 and inst.format("D").bits < 32:
         raise Error(

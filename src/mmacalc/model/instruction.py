@@ -457,7 +457,8 @@ class Instruction(Record, Actions):
         """
         if "K" not in self.operands:
             return 1
-        return self.placement("K", self.architecture.wave(wave), {}).layout.sizes["set"]
+        sizes = self.placement("K", self.architecture.wave(wave), {}).layout.sizes
+        return sizes["set"] if "set" in sizes else len(self.modifier_limits(wave).get("selector", "0"))
 
     @arguments_checked
     def resolved(self, modifiers: Mapping[str, int | str]) -> dict[str, int]:

@@ -6,9 +6,11 @@ import numpy as np
 
 from ..base.checks import arguments_checked, require_int, shown
 from ..base.errors import Error
+from ..codegen.gemm import kpack_of
+from ..codegen.gemm_lds import held_k
+from ..emulator.execution import compress, execution_of
+from ..emulator.registers import scatter
 from ..families.tensor_memory import SCALE_BLOCKS, SCALE_ROWS
-from .execution import compress, execution_of
-from .registers import scatter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 __all__ = ["pack_int4", "pack_scales", "pack_sparse"]
+
+PACKED = ("mma.sp", "v_smfmac", "v_swmmac")  # instructions whose metadata generated GEMMs load
 
 
 @arguments_checked
@@ -61,23 +65,26 @@ def pack_scales(scales: Any, blocks: int = SCALE_BLOCKS) -> Array:
 
 
 @arguments_checked
-def pack_sparse(instruction: Instruction, matrix: Any) -> tuple[Array, Array]:
-    """A 2:4 sparse A compressed, and its metadata as a generated GEMM around mma.sp takes it.
+def pack_sparse(instruction: Instruction, matrix: Any, wave: int | None = None) -> tuple[Array, Array]:
+    """A 2:4 sparse A compressed, and its metadata as a generated GEMM around mma.sp, SMFMAC or SWMMAC takes it.
 
-    Each lane has a word of its own: for 16 rows and as many steps along k as the sparsity selector has values, word
-    L of 32 is the register of lane L. So 16 rows and 64 k of f16 are 32 words, which a warp loads at once.
+    Each lane has a word of its own: for the rows of the instruction and as many of its k as share a register (by the
+    sparsity selector, ABID or index_key), word L is the register of lane L. So 16 rows and 64 k of f16 are 32 words of
+    mma.sp, which a warp loads at once. Of AMD's instructions k is that of the kernel, which has lanes read 16 bytes.
 
     Args:
-        instruction: an mma.sp. matrix: A, (M, K), of values; of every four along k (of tf32 every two) at most two
-            (one) are not 0; K is a multiple of four (of tf32 two).
+        instruction: an mma.sp, SMFMAC or SWMMAC. matrix: A, (M, K), of values; of every four along k (of tf32 every
+            two) at most two (one) are not 0; K is a multiple of four (of tf32 two). wave: its size, of RDNA's.
 
     Returns:
-        The values that are kept, (M, K / 2), float64; and the metadata, (ceil(M / 16), ceil(K / k), 32), uint32.
+        The values that are kept, (M, K / 2), float64; and the metadata, (ceil(M / m), ceil(K / k), lanes), uint32: k
+        are those whose metadata share a register. Of AMD's instructions K is rounded up to whole pieces of lanes.
 
     Raises:
-        Error: an instruction that is not mma.sp, or a matrix that is not sparse.
+        Error: an instruction whose A is dense, or whose metadata take two registers; or a matrix that is not sparse.
 
-    Source: PTX ISA 9.1, section 9.7.14.6 (sparse storage, metadata, sparsity selector).
+    Source: PTX ISA 9.1, section 9.7.14.6 (sparse storage, metadata, sparsity selector); AMD's CDNA4 ISA
+    guide, section 7.5 (sparse matrices).
 
     >>> import mmacalc, numpy
     >>> inst = mmacalc.instruction("a100", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
@@ -85,33 +92,54 @@ def pack_sparse(instruction: Instruction, matrix: Any) -> tuple[Array, Array]:
     >>> kept.shape, metadata.shape, hex(metadata[0, 0, 0])
     ((16, 32), (1, 1, 32), '0xdddddddd')
     """
-    if not getattr(instruction, "sparse", False) or not instruction.name.startswith("mma.sp"):
-        raise Error(f"pack_sparse takes an mma.sp; got {shown(getattr(instruction, 'name', instruction))}")
+    name = shown(getattr(instruction, "name", instruction))
+    if not getattr(instruction, "sparse", False) or not instruction.name.startswith(PACKED):
+        raise Error(f"pack_sparse takes an mma.sp, SMFMAC or SWMMAC; got {name}")
+    size = instruction.architecture.wave(wave)
+    if instruction.operand("K", size).registers > 1:
+        raise Error(f"pack_sparse takes instructions whose metadata are one register of each lane; {name} has two")
     try:
         values = np.asarray(matrix, float)
     except (TypeError, ValueError, OverflowError):
         raise Error(f"A is a matrix of numbers; got {shown(matrix)}") from None
-    selectors = instruction.modifier_limits()["selector"]
-    executions = [execution_of(instruction, None, {"selector": at}, False, False) for at in selectors]
+    executions = [
+        execution_of(instruction, wave, part, False, False) for part in _parts_of_a_register(instruction, size)
+    ]
     sparsity = executions[0].sparsity
-    assert sparsity is not None  # of mma.sp
+    assert sparsity is not None  # of a sparse instruction
     if values.ndim != 2 or values.shape[1] % sparsity.period:
         raise Error(f"A is a matrix (M, K), K a multiple of {sparsity.period}; got shape {values.shape}")
     steps, m, k = len(executions), instruction.m, instruction.k
-    rows, depth = (-(-size // unit) * unit for size, unit in zip(values.shape, (m, steps * k)))
+    order = _order_of_k(instruction, size)
+    rows, depth = (-(-each // unit) * unit for each, unit in zip(values.shape, (m, np.lcm(steps * k, len(order)))))
     filled = np.zeros((rows, depth))
     filled[: len(values), : values.shape[1]] = values
     kept, index = compress(filled, filled == 0, sparsity, instruction.name)
+    groups = order[:: sparsity.period] // sparsity.period  # which lie side by side in either order
+    index = index.reshape(rows, -1, len(groups), sparsity.entries)[:, :, groups].reshape(rows, -1)
     if sparsity.period == 2:  # of tf32: two positions of 16 bits each
         index = np.stack([2 * index, 2 * index + 1], axis=-1).reshape(rows, -1)
     each = index.shape[1] // (depth // k)  # entries of one product
     tiles = index.reshape(rows // m, m, depth // (steps * k), steps, each).transpose(0, 2, 3, 1, 4)
-    words = np.zeros((*tiles.shape[:2], 1, 32), np.uint32)
+    words = np.zeros((*tiles.shape[:2], 1, size), np.uint32)
     for step, execution in enumerate(executions):
         one = np.zeros_like(words)
         scatter(one, tiles[:, :, step], execution.places("K"))
         words |= one
     return kept[: len(values), : values.shape[1] // 2], words[:, :, 0]
+
+
+def _order_of_k(inst: Instruction, wave: int) -> Array:
+    """The k of A that stand at each k of some instructions in a generated GEMM."""
+    if inst.architecture.family.language == "cuda":
+        return np.arange(inst.k)
+    return np.array(held_k(inst.operand("B", wave), kpack_of(inst, wave)))
+
+
+def _parts_of_a_register(inst: Instruction, wave: int) -> list[dict[str, int]]:
+    """The modifiers by which products choose their part of a register of metadata."""
+    name = next(each for each in ("selector", "abid", "opsel") if each in inst.modifier_limits())
+    return [{name: at} for at in range(inst.index_sets(wave))]
 
 
 @arguments_checked
