@@ -80,7 +80,7 @@ SPARSE = [
     ("gfx1201", "v_swmmac_f32_16x16x32_f16", {"wave": 64}),
     ("gfx950", "v_smfmac_i32_16x16x128_i8", {}),
     ("gfx1250", "v_swmmac_f32_16x16x64_f16", {"epilogue": "relu"}),
-    ("gfx942", "v_smfmac_f32_16x16x64_bf8_fp8", {"tile": "64x128x64"}),
+    ("gfx942", "v_smfmac_f32_16x16x64_bf8_fp8", {"tile": "64x128x128"}),
     ("gfx1201", "v_swmmac_i32_16x16x32_iu8", {"neg": 1}),
     ("gfx950", "v_smfmac_f32_32x32x32_f16", {}),
     ("gfx942", "v_smfmac_f32_16x16x32_f16", {}),
