@@ -42,6 +42,7 @@ __all__ = [
 INPUTS = ("A_scales", "B_scales")
 CODES = ("SA", "SB")  # of MX formats, 8 bits each
 PAIRED = 16  # rows that alternate
+PRODUCT_WAIT = "s_nop 15\\n\\ts_nop 3"  # before the VALU reads what an MFMA of 16 passes writes (CDNA4, Table 38)
 
 
 class Sums(TupleRecord):
@@ -263,7 +264,15 @@ def end_of_stage(found: Plan | CudaPlan, stage: int = 0) -> Iterator[str]:
         return
     depth = found.scales.depth
     condition = "" if depth == (stage or found.block_k) else f"if ((k + BLOCK_K) % {depth} == 0 || k + BLOCK_K >= K) "
-    yield f"{condition}add_block(k / {depth} + 1);"
+    if condition and found.instruction.architecture.targets[0].startswith("gfx9"):
+        yield f"{condition}{{"
+        yield "    // Behind a branch clang 22.1.8 does not always wait for the products."
+        yield f'    asm volatile("{PRODUCT_WAIT}");'
+        yield "    __builtin_amdgcn_sched_barrier(0);"
+        yield f"    add_block(k / {depth} + 1);"
+        yield "}"
+    else:
+        yield f"{condition}add_block(k / {depth} + 1);"
 
 
 def finer_blocks(found: AnyPlan, stage: int = 0) -> int:
