@@ -7,9 +7,10 @@ import pytest
 import mmacalc
 from generated_products import Product
 from mmacalc import Error
-from mmacalc.codegen import gemm_wgmma
+from mmacalc.codegen import gemm_cuda, gemm_wgmma
 from mmacalc.codegen.gemm_choice import generated_gemm
 from mmacalc.formats import formats_named
+from mmacalc.model.block_scales import block_scales_of
 from samples import rotated, sampled
 
 MMA, WGMMA, TCGEN05 = "mma.sync.aligned", "wgmma.mma_async.sync.aligned", "tcgen05.mma.cta_group::"
@@ -42,6 +43,7 @@ CASES = [
     ("sm_90a", f"{WGMMA}.m64n24k8.f32.tf32.tf32", ("row", "row"), (70, 40, 76), {"epilogue": "bias=row"}),
     ("gfx942", "v_mfma_i32_16x16x32_i8", ("row", "col"), (40, 24, 300), {"split_k": 2, "block_scales": "1x128,1x128"}),
     ("gfx950", "v_mfma_i32_32x32x16_i8", ("col", "row"), (70, 40, 512), {"block_scales": "1x256,64x256"}),
+    ("sm_80", f"{MMA}.m16n8k16.row.col.s32.s8.s8.s32", ("col", "row"), (40, 24, 224), {"block_scales": "1x32,1x32"}),
     ("sm_100a", f"{TCGEN05}1.kind::i8", ("row", "col"), (14, 38, 300),
      {"m": 64, "n": 64, "split_k": 2, "batch": 2, "block_scales": "1x128,64x128", "epilogue": "relu"}),
 ]  # fmt: skip
@@ -106,6 +108,23 @@ def test_metadata_of_relabelled_k_are_those_of_whole_pieces_of_lanes(name, k, tm
     found = Product("gfx1201", name, ("row", "col"), (40, 24, k), tmp_path).run()
     assert found.findings == []
     assert found.wrong() == 0
+
+
+def test_each_ldmatrix_of_a_gemm_fills_registers_of_the_warps_own_tiles():
+    """Four at once: of an instruction with one register of B, two tiles would have half of what is loaded."""
+    tried = 0
+    for target in ("sm_75", "sm_80", "sm_89", "sm_120a"):
+        for inst in mmacalc.instructions(target):
+            for scales in (None, "1x64,1x64", "1x32,1x32", "1x16,1x16", "16x32,16x32"):
+                try:
+                    found = gemm_cuda.plan(inst, "row", "col", scales=scales and block_scales_of(scales))
+                except Error:
+                    continue
+                for side, tiles in ((found.a, found.tiles_m), (found.b, found.tiles_n)):
+                    loads = gemm_cuda._matrices(inst, side)
+                    assert not loads or tiles * inst.operand(side.name).registers % 4 == 0, (inst.name, scales)
+                    tried += bool(loads)
+    assert tried > 1000
 
 
 @pytest.mark.parametrize("kind", ["k8.f32.tf32.tf32", "k32.s32.s8.s8"])

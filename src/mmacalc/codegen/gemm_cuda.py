@@ -62,6 +62,7 @@ MOST_SUMS = 128  # registers
 MOST_HELD = 208  # with A and B of a step, with more of which ptxas 13.0 spills
 DEPTH_BYTES = 64  # of k in one stage, at least
 LEAST_BITS = 4  # of an element
+MATRICES = 4  # that an ldmatrix loads, each a register
 
 
 def plan(
@@ -97,7 +98,11 @@ def plan(
     ):
         tiles_n //= 2
     if scales and scales.depth < steps * inst.k and scales.columns % inst.n:
-        tiles_n //= 2  # several times in a stage a lane loads scales of its own columns, for which it would spill
+        # Several times in a stage a lane loads scales of its own columns, for which it would spill.
+        if tiles_n // 2 * b_registers >= MATRICES:
+            tiles_n //= 2
+        else:
+            tiles_m //= 2
     extents = {"A": (WARPS * tiles_m * inst.m, order_a == "row"), "B": (WARPS * tiles_n * inst.n, order_b == "col")}
     shares = max(1, 8 // bits)  # elements of a byte
     a, b = (
