@@ -112,9 +112,9 @@ def test_each_swizzle_has_the_code_that_ptx_gives_it():
 
 @pytest.mark.parametrize("swizzle", ATOMS)
 def test_an_atom_uses_each_byte_once(swizzle):
-    width = ATOMS[swizzle]
-    assert sorted(atom_offset(row, byte, 8, swizzle) for row in range(8) for byte in range(width)) == [
-        *range(8 * width)
+    rows, width = ATOMS[swizzle].rows, ATOMS[swizzle].row_bytes
+    assert sorted(atom_offset(row, byte, 8, swizzle) for row in range(rows) for byte in range(width)) == [
+        *range(rows * width)
     ]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import mmacalc
 from mmacalc.families.descriptors import coded_depths
-from mmacalc.kernels.ptx.matrix_descriptors import LEADING_IS_ABSOLUTE, SWIZZLE_MODES, matrix_offsets
+from mmacalc.kernels.ptx.matrix_descriptors import LEADING_IS_ABSOLUTE, matrix_offsets
 from mmacalc.kernels.ptx.tensor_products import _check_leading, _Form, _shaped
 from samples import rotated, sampled
 
@@ -450,7 +450,7 @@ def test_rows_of_48_bytes_go_on_at_the_address_that_a_descriptor_has_as_its_lead
     for first in range(0, 3 * 128, 48):
         tile, within = divmod(first, 128)
         code = tiles[tile] + within >> 4 | tiles[(tile + 1) % 3] << 12 | 1024 << 28 | LEADING_IS_ABSOLUTE
-        found = matrix_offsets(code, rows, 96, 4, False, SWIZZLE_MODES["128B"])
+        found = matrix_offsets(code, rows, 96, 4, False, "128B")
         assert np.array_equal(found[:, ::2], want[:, first : first + 48])
         _check_leading(STEP, "A", code, 48, "128B")
         for depth, mode in ((32, "128B"), (48, "64B"), (48, "128B along M or N")):

@@ -61,7 +61,7 @@ def test_a_tensor_copy_with_the_swizzle_puts_each_element_where_the_answer_says(
 def test_the_emulator_reads_the_same_bytes_by_the_descriptor(name, arch):
     inst, unit = instruction(arch, name), "wgmma" if arch == "H100" else "tcgen05"
     for matrix in "AB":
-        for swizzle, mode in {"none": (16, 0), "32B": (32, 0x10), "64B": (64, 0x30), "128B": (128, 0x70)}.items():
+        for swizzle in ("none", "32B", "64B", "128B", "128B base32B"):
             for order, offsets in (("row", {}), ("col", {}), ("row", {"leading": 32768, "stride": 2048})):
                 try:
                     found = mmacalc.shared_operand(inst, matrix, order, swizzle, **offsets)
@@ -69,7 +69,7 @@ def test_the_emulator_reads_the_same_bytes_by_the_descriptor(name, arch):
                     continue
                 word = mmacalc.shared_memory_descriptor(0, found.leading, found.stride, swizzle, unit).word
                 bits = inst.format(matrix).bits
-                read = matrix_offsets(word, found.rows, found.instruction_depth, bits, found.major == "mn", mode)
+                read = matrix_offsets(word, found.rows, found.instruction_depth, bits, found.major == "mn", swizzle)
                 assert (np.array(found.table)[:, : found.instruction_depth] == read).all(), (matrix, swizzle, order)
 
 
@@ -120,7 +120,29 @@ def test_what_cannot_lie_so_is_refused_with_what_would_be_right(argv, says):
     assert says in done.err, done.err
 
 
-def test_padded_elements_of_f8f6f4_are_refused_by_name():
-    inst = mmacalc.instruction("B200", "tcgen05.mma.cta_group::1.kind::f8f6f4").shaped(a="e2m1")
-    with pytest.raises(mmacalc.Error, match="padded to 16 bytes"):
-        mmacalc.shared_operand(inst, "A")
+@pytest.mark.parametrize("kind", ["f8f6f4", "mxf8f6f4.block_scale"])
+@pytest.mark.parametrize(("format", "bits"), [("e2m1", 4), ("e2m3", 6), ("e3m2", 6)])
+def test_sixteen_small_elements_of_f8f6f4_lie_packed_in_16_bytes(kind, format, bits):
+    """PTX ISA 9.7.16.10.4.4: contiguously packed, with padding behind 16 of them."""
+    inst = mmacalc.instruction("B200", f"tcgen05.mma.cta_group::1.kind::{kind}").shaped(m=128, n=64, a=format)
+    for swizzle in ("32B", "64B", "128B"):
+        found = mmacalc.shared_operand(inst, "A", "row", swizzle)
+        element = np.arange(found.depth)
+        byte = element // 16 * 16 + element % 16 * bits // 8
+        assert (np.array(found.table) == copied(found.rows, found.depth, swizzle)[:, byte]).all()
+        assert (found.size, found.depth) == (128 * found.row_bytes, found.row_bytes)
+        word = mmacalc.shared_memory_descriptor(0, found.leading, found.stride, swizzle).word
+        assert (matrix_offsets(word, 128, found.depth, bits, False, swizzle, True) == found.table).all()
+    with pytest.raises(mmacalc.Error, match=f"reads no elements of {bits} bits MN-major"):
+        mmacalc.shared_operand(inst, "A", "col")
+
+
+def test_an_atom_that_keeps_32_bytes_together_has_four_rows():
+    """PTX ISA, table 55: 8x4 pieces of 16 bytes. CUTLASS's descriptor of one step (make_umma_desc) has 512 bytes from
+    four k to the next, and DeepGEMM's as well."""
+    inst = instruction("B200", "tcgen05.mma.cta_group::1.kind::tf32")
+    found = mmacalc.shared_operand(inst, "B", "row")
+    assert (found.swizzle, found.stride, found.leading, found.alignment) == ("128B base32B", 512, 1024, 512)
+    for mn, k in itertools.product(range(found.rows), range(found.depth)):
+        line = (mn // 32 * 8 + k) * 128
+        assert found.byte(mn, k) == line + (mn % 32 // 8 ^ k % 4) * 32 + mn % 8 * 4

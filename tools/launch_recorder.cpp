@@ -1,10 +1,14 @@
 // A CUDA runtime that launches nothing and records the first launch, to be linked with a program instead of cudart:
 //     nvcc -std=c++17 -gencode arch=compute_90a,code=compute_90a --no-compress -cudart none program.cu launch_recorder.cpp
 //         -DCUTLASS_ENABLE_DIRECT_CUDA_DRIVER_CALL=1 -o program
-//     mkdir launch && OUT=launch ./program && cp program launch
+//     mkdir launch && OUT=launch ./program
+//     python tools/recorded_launch.py launch
 //     python tools/ptx_changes.py launch
+// With RUN the program goes on behind each launch, which this command carries out (and puts its memory back):
+//     OUT=launch RUN="python tools/recorded_launch.py --back" ./program
 // Memory is the host's; tensor maps are the bits of mmacalc/kernels/ptx/tensor_map_bits.py. OUT gets launch.txt
-// (name, grid, block, cluster, shared memory, address and size of each allocation), the parameters and the memory.
+// (name, grid, block, cluster, shared memory, address and size of each allocation), the parameters, the memory, and
+// kernel.ptx.
 // SKIP=2 records the third launch; what the launches before it compute is not there. MAJOR=9 is the compute capability
 // that programs are told (10), SMS=8 the multiprocessors (2).
 #include <cuda.h>
@@ -62,7 +66,15 @@ static void dump(const void *f, dim3 g, dim3 b, dim3 c, size_t s, void **a) {
   FILE *p = fopen((to + "/parameters").c_str(), "wb"); fwrite(bytes.data(), 1, bytes.size(), p); fclose(p);
   for (auto &one : blocks) { fprintf(o, "%zu %zu\n", (size_t)one.first, one.second);
     FILE *m = fopen((to + "/memory" + std::to_string(number++)).c_str(), "wb"); fwrite(one.first, 1, one.second, m); fclose(m); }
-  fclose(o); printf("launched %s\n", names[f].c_str()); fflush(stdout); _exit(0); }
+  for (auto &one : binaries) { size_t at = one.find(".entry " + names[f] + "("); if (at == std::string::npos) continue;
+    at = one.rfind(".version", at); FILE *t = fopen((to + "/kernel.ptx").c_str(), "w");
+    fwrite(one.data() + at, 1, one.find('\0', at) - at, t); fclose(t); }
+  fclose(o); printf("launched %s\n", names[f].c_str()); fflush(stdout);
+  if (!getenv("RUN")) _exit(0);
+  if (system((std::string(getenv("RUN")) + " " + to).c_str())) _exit(4);
+  number = 0;
+  for (auto &one : blocks) { FILE *m = fopen((to + "/memory" + std::to_string(number++)).c_str(), "rb");
+    if (fread(one.first, 1, one.second, m) != one.second) _exit(5); fclose(m); } }
 cudaError_t cudaLaunchKernel(const void *f, dim3 g, dim3 b, void **a, size_t s, cudaStream_t) { dump(f, g, b, dim3(1,1,1), s, a); return cudaSuccess; }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *f, void **a) {
   dim3 k(1,1,1); for (unsigned i = 0; i < c->numAttrs; i++) if (c->attrs[i].id == cudaLaunchAttributeClusterDimension)
@@ -134,11 +146,11 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *m, CUtensorMapDataType type, cuuint
     const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps, CUtensorMapInterleave il, CUtensorMapSwizzle sw,
     CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
   // CUtensorMapDataType from UINT8 on: f32 and tf32 with denormals made 0 are 8, tf32 has a bit of its own.
-  static const int codes[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 7, 8, 11};
-  if (type > 13 || il) { fprintf(stderr, "tensor map of type %d, interleave %d\n", type, il); exit(3); }
-  if (sw > 3) { fprintf(stderr, "swizzle %d\n", sw); exit(3); }
-  unsigned word[32] = {0}; memcpy(word, &at, 8);
-  word[2] = 0x40002 | (rank - 1) << 4 | codes[type] << 7 | sw << 13 | (type == 11 || type == 12) << 16 | !!fill << 17;
+  static const int codes[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 7, 8, 11, 12, 13};
+  if (type > 15 || il) { fprintf(stderr, "tensor map of type %d, interleave %d\n", type, il); exit(3); }
+  if (sw > 6) { fprintf(stderr, "swizzle %d\n", sw); exit(3); }
+  unsigned word[32] = {0}, mode = sw < 3 ? sw : 3, atoms = sw < 3 ? 0 : sw - 3; memcpy(word, &at, 8);
+  word[2] = 0x40002 | (rank - 1) << 4 | codes[type] << 7 | mode << 13 | atoms << 19 | (type == 11 || type == 12) << 16 | !!fill << 17;
   for (unsigned i = 0; i < rank; i++) { word[8 + i] = dims[i] - 1; word[13] |= (steps[i] - 1) << 3 * i; ((unsigned char *)word)[55 + i] = box[i] - 1; }
   for (unsigned i = 0; i + 1 < rank; i++) { word[3 + i] = strides[i] >> 4; word[7] |= strides[i] >> 36 << 4 * i; }
   memcpy(m, word, 128);

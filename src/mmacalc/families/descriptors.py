@@ -42,8 +42,8 @@ SWIZZLES = {
     "tcgen05": {"none": 0, "128B base32B": 1, "128B": 2, "64B": 4, "32B": 6},
     "wgmma": {name: swizzle.code for name, swizzle in shared_memory.SWIZZLES.items()},
 }
-# The bytes of an atom's row.
-ATOMS = {**{name: swizzle.row_bytes for name, swizzle in shared_memory.SWIZZLES.items()}, "128B base32B": 128}
+# The atoms that operands lie in. That of "128B base32B" has four rows, not eight: PTX ISA, table 55 (9.7.16.10.6).
+ATOMS = {name: swizzle for name, swizzle in shared_memory.PATTERNS.items() if name in SWIZZLES["tcgen05"]}
 
 # Fields as (name, lowest bit, bits); None is reserved.
 _COMMON = (
@@ -361,7 +361,7 @@ def decode_shared_memory(word: int, unit: str = "tcgen05") -> Descriptor:
 
 @arguments_checked
 def atom_offset(mn: int, k: int, bits: int, swizzle: str = "128B", major: str = "k") -> int:
-    """The byte of an element in the atom of a swizzle: eight rows of 16, 32, 64 or 128 bytes.
+    """The byte of an element in the atom of a swizzle: eight rows of 16, 32, 64 or 128 bytes, of 128B base32B four.
 
     Args:
         mn: the row of A or the column of B; k: along k. In a K-major atom mn is the row, in an MN-major one k is.
@@ -377,12 +377,12 @@ def atom_offset(mn: int, k: int, bits: int, swizzle: str = "128B", major: str = 
         raise Error(f"the swizzle is {', '.join(ATOMS)}; got '{swizzle}'.{did_you_mean(swizzle, ATOMS)}")
     if major not in ("k", "mn"):
         raise Error(f"major is 'k' or 'mn'; got '{major}'")
-    width = ATOMS[swizzle]
+    atom = ATOMS[swizzle]
     row, along = (mn, k) if major == "k" else (k, mn)
     byte = along * bits // 8
-    if not (0 <= row < 8 and 0 <= byte < width):
-        raise Error(f"an atom of swizzle {swizzle} has 8 rows of {width} bytes; row {row}, byte {byte} is outside")
-    place = row * width + byte
-    if swizzle == "128B base32B":
-        return place ^ (place >> 2 & 3 << 5)
-    return shared_memory.swizzled(place, swizzle)
+    if not (0 <= row < atom.rows and 0 <= byte < atom.row_bytes):
+        raise Error(
+            f"an atom of swizzle {swizzle} has {atom.rows} rows of {atom.row_bytes} bytes; row {row}, byte {byte} is "
+            "outside"
+        )
+    return int(atom(row * atom.row_bytes + byte))

@@ -8,8 +8,11 @@ of one chunk column lie in eight different 16-byte bank groups, and a column is 
     K-major     rows of A (columns of B) are the rows of the tile, k runs along them
     MN-major    k is the row of the tile, and m (of B: n) runs along it; for 16-bit types only
 
-Sources: PTX ISA 9.1, sections 9.7.15.5.1 (canonical layouts) and 9.7.15.5.1.2 (descriptor); CUTLASS 7107b055,
-cute/atom/mma_traits_sm90_gmma.hpp. One source for the strides; nothing here was measured on hardware.
+Blackwell has two more patterns for rows of 128 bytes, which keep 32 or 64 bytes together: Swizzle<2,5,2> and
+Swizzle<1,6,1>. Tensor copies have both, tcgen05.mma the first. `PATTERNS` is the one table of all of them.
+
+Sources: PTX ISA 9.1, sections 9.7.15.5.1 (canonical layouts), 9.7.15.5.1.2 (descriptor) and 5.5.7 (swizzling modes);
+CUTLASS 7107b055, cute/atom/mma_traits_sm90_gmma.hpp. One source for the strides; nothing here was measured on hardware.
 """
 
 from __future__ import annotations
@@ -17,23 +20,76 @@ from __future__ import annotations
 from ..base.errors import Error
 from ..base.records import TupleRecord
 
-__all__ = ["SWIZZLES", "Swizzle", "descriptor", "offset", "panel_offsets", "swizzled"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["PATTERNS", "SWIZZLES", "Swizzle", "descriptor", "element_byte", "offset", "panel_offsets", "swizzled"]
 
 
 class Swizzle(TupleRecord):
-    """One canonical layout: its name, the B of Swizzle<B,4,3>, the descriptor's code."""
+    """A pattern: `bits` bits of a byte address, from bit `base` up, are XORed with those from bit 7 up, the number of
+    the line of 128 bytes. That is CuTe's Swizzle<bits, base, 7 - base>.
+
+    Attributes:
+        name: as it is written here. code: in a descriptor of wgmma, -1 where there is none.
+
+    >>> [one.rows for one in PATTERNS.values()]
+    [8, 8, 8, 8, 4, 2]
+    """
 
     name: str
     bits: int
+    base: int
     code: int
 
     @property
     def row_bytes(self) -> int:
-        """The bytes of a tile's row."""
-        return 16 << self.bits
+        """The bytes of a row of an atom."""
+        return 1 << self.base + self.bits
+
+    @property
+    def shift(self) -> int:
+        """How far down the number of the line comes."""
+        return LINE - self.base
+
+    @property
+    def mask(self) -> int:
+        """The bits of an address that change."""
+        return (1 << self.bits) - 1 << self.base
+
+    @property
+    def rows(self) -> int:
+        """The rows of an atom, after which the pattern begins again."""
+        return (1 << LINE + self.bits) // self.row_bytes
+
+    def __call__(self, place: Any) -> Any:
+        """Byte addresses, a number or an array, after the swizzle; its own inverse."""
+        return place ^ (place >> self.shift & self.mask)
+
+    def linear(self, across: Any, byte: Any, mn_major: bool, leading: int, stride: int) -> Any:
+        """The byte of a matrix of atoms before the swizzle, of numbers or of arrays.
+
+        Args:
+            across: the row of K-major matrices, k of MN-major ones. byte: along the rows of atoms. leading, stride: the
+                descriptor's offsets; which of them leads along the rows is in the ISA's table of canonical layouts.
+        """
+        width, rows = self.row_bytes, self.rows
+        along, over = (stride, leading) if mn_major and not self.bits else (leading, stride)
+        return across // rows * over + across % rows * width + byte // width * along + byte % width
 
 
-SWIZZLES = {row[0]: Swizzle(*row) for row in (("none", 0, 0), ("32B", 1, 3), ("64B", 2, 2), ("128B", 3, 1))}
+LINE = 7
+"""log2 of the bytes of a line, which the banks of shared memory deliver at a time."""
+PATTERNS = {
+    row[0]: Swizzle(*row)
+    for row in (
+        ("none", 0, 4, 0), ("32B", 1, 4, 3), ("64B", 2, 4, 2), ("128B", 3, 4, 1),
+        ("128B base32B", 2, 5, -1), ("128B base64B", 1, 6, -1),
+    )
+}  # fmt: skip
+SWIZZLES = {name: one for name, one in PATTERNS.items() if one.code >= 0}
+"""Those of wgmma."""
 # The fields of the matrix descriptor: (name, lowest bit, bits, shift of the value).
 FIELDS = (
     ("start address", 0, 14, 4),
@@ -45,19 +101,18 @@ FIELDS = (
 
 
 def _mode(swizzle: str) -> Swizzle:
-    if swizzle not in SWIZZLES:
-        raise Error(f"unknown swizzle '{swizzle}'. Known: {', '.join(SWIZZLES)}", kind="unknown name")
-    return SWIZZLES[swizzle]
+    if swizzle not in PATTERNS:
+        raise Error(f"unknown swizzle '{swizzle}'. Known: {', '.join(PATTERNS)}", kind="unknown name")
+    return PATTERNS[swizzle]
 
 
 def swizzled(address: int, swizzle: str) -> int:
-    """A byte address under Swizzle<B,4,3>; its own inverse.
+    """A byte address under a pattern; its own inverse.
 
     >>> swizzled(0x80, "128B") == 0x90, swizzled(0x90, "128B") == 0x80
     (True, True)
     """
-    mask = (1 << _mode(swizzle).bits) - 1
-    return address ^ ((address >> 7 & mask) << 4)
+    return int(_mode(swizzle)(address))
 
 
 def offset(
@@ -82,24 +137,29 @@ def offset(
     if major == "mn" and bits != 16:
         raise Error(f"only 16-bit operands may be MN-major; got {bits} bits")
     along, across = (k, row) if major == "k" else (row, k)
-    byte, tile = along * bits // 8, across // 8
-    place = across % 8 * mode.row_bytes + byte % mode.row_bytes
-    # K-major, and MN-major without a swizzle, step over further tiles by the stride; a swizzled MN-major operand
-    # steps along its rows by the leading offset.
-    steps = byte // mode.row_bytes, tile
-    if major == "mn" and mode.bits == 0:
-        steps = steps[::-1]
-    return swizzled(place + steps[0] * leading + steps[1] * stride, swizzle)
+    return int(mode(mode.linear(across, element_byte(along, bits), major == "mn", leading, stride)))
 
 
-def panel_offsets(row_bytes: int, k: int) -> tuple[int, int]:
+def element_byte(index: Any, bits: int, padded: bool = False) -> Any:
+    """The byte in which an element begins along a row, of numbers or of arrays.
+
+    padded: 16 elements of 4 or 6 bits follow each other from the first of 16 bytes on, and the rest of these is empty
+    (PTX ISA 9.7.16.10.4.4 and 5.5.1.1).
+
+    >>> [element_byte(index, 6, padded=True) for index in (0, 1, 2, 15, 16)]
+    [0, 0, 1, 11, 16]
+    """
+    return index // 16 * 16 + index % 16 * bits // 8 if padded else index * bits // 8
+
+
+def panel_offsets(row_bytes: int, k: int, rows: int = 8) -> tuple[int, int]:
     """The leading and the stride dimension byte offset of an MN-major tile whose atoms lie one behind the other: those
-    of eight k, and those of the next `row_bytes` along m or n behind all k.
+    of eight k (an atom's `rows`), and those of the next `row_bytes` along m or n behind all k.
 
     >>> panel_offsets(128, 16), panel_offsets(16, 16)
     ((2048, 1024), (128, 256))
     """
-    panel, group = k * row_bytes, 8 * row_bytes
+    panel, group = k * row_bytes, rows * row_bytes
     return (panel, group) if row_bytes > 16 else (group, panel)
 
 
@@ -112,7 +172,9 @@ def descriptor(address: int, leading: int, stride: int, swizzle: str = "128B", b
     >>> hex(descriptor(address=0x400, leading=16, stride=1024))
     '0x4000004000010040'
     """
-    values = (address, leading, stride, base_offset, _mode(swizzle).code)
+    if swizzle not in SWIZZLES:
+        raise Error(f"the swizzle of wgmma is {', '.join(SWIZZLES)}; got '{swizzle}'", kind="unknown name")
+    values = (address, leading, stride, base_offset, SWIZZLES[swizzle].code)
     word = 0
     for (name, low, bits, shift), value in zip(FIELDS, values):
         if value % (1 << shift) or not 0 <= value >> shift < 1 << bits:

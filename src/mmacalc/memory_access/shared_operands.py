@@ -2,11 +2,15 @@
 
 The operand lies in atoms of eight rows of 16, 32, 64 or 128 bytes. K-major, a row of an atom is a row of A (a column of
 B) and k runs along it; MN-major, a row is a k, and m (n) runs along it. The descriptor's two offsets say where the next
-atoms lie, and the swizzle permutes the 16-byte pieces (of "128B base32B": 32-byte pieces) of each row:
+atoms lie, and the swizzle permutes the 16-byte pieces of each row (of "128B base32B", whose atoms have four rows:
+32-byte pieces):
 
     x = across // 8 * S + across % 8 * W + along_bytes // W * L + along_bytes % W      byte = x ^ (x >> 3 & mask)
 
-Sources: PTX ISA 9.1, 9.7.15.5.1 (wgmma) and 9.7.16.3 to 9.7.16.4 (tcgen05); CUTLASS 7107b055, mma_traits_sm90_gmma.hpp.
+Of elements of 4 and 6 bits in kinds f8f6f4 and mxf8f6f4, 16 lie in 16 bytes, packed from the first one on.
+
+Sources: PTX ISA 9.1, 9.7.15.5.1 (wgmma), 9.7.16.3 to 9.7.16.4 and 9.7.16.10.6 (tcgen05); CUTLASS 7107b055,
+mma_traits_sm90_gmma.hpp and mma_sm100_desc.hpp.
 """
 
 from __future__ import annotations
@@ -15,19 +19,17 @@ from ..base.checks import arguments_checked, require_int
 from ..base.errors import Error, did_you_mean
 from ..base.records import TupleRecord, json_keys
 from ..families.descriptors import ATOMS, SWIZZLES
-from ..families.shared_memory import panel_offsets
+from ..families.shared_memory import element_byte, panel_offsets
 from ..families.tensor_memory import slot_bits
 from ..model.tensor_memory import TensorMemoryInstruction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..families.shared_memory import Swizzle
     from ..model import Instruction
 
 __all__ = ["SharedOperand", "reads_shared_memory", "shared_operand"]
 
-ROWS = 8  # of an atom
-# Of each swizzle, how far the address is shifted right, and which bits are XORed.
-XOR = {"none": (3, 0), "32B": (3, 0x10), "64B": (3, 0x30), "128B": (3, 0x70), "128B base32B": (2, 0x60)}
 ORDERS = {("A", "row"): "k", ("A", "col"): "mn", ("B", "col"): "k", ("B", "row"): "mn"}
 
 
@@ -53,7 +55,8 @@ class SharedOperand(TupleRecord):
     """An operand in shared memory as a matrix descriptor has it.
 
     Attributes:
-        instruction, matrix: whose operand; format: of its elements; bits: of one.
+        instruction, matrix: whose operand; format: of its elements; bits: of one; padded: whether 16 of them lie in 16
+            bytes.
         major: "k" or "mn"; swizzle: as for `mmacalc.shared_memory_descriptor`.
         rows: rows of A, or columns of B, that one CTA has; depth: stored elements along k; instruction_depth: those
             that one instruction reads. leading, stride: the descriptor's offsets in bytes.
@@ -70,16 +73,23 @@ class SharedOperand(TupleRecord):
     instruction_depth: int
     leading: int
     stride: int
+    padded: bool = False
 
     @property
     def row_bytes(self) -> int:
         """The bytes of a row of an atom."""
-        return ATOMS[self.swizzle]
+        return ATOMS[self.swizzle].row_bytes
+
+    @property
+    def slot(self) -> int:
+        """The bits from an element to the one 16 further, by 16."""
+        return 8 if self.padded else self.bits
 
     @property
     def alignment(self) -> int:
         """What the start is a multiple of, for the swizzle to begin with its first row; 16 bytes without."""
-        return ROWS * self.row_bytes if XOR[self.swizzle][1] else 16
+        atom = ATOMS[self.swizzle]
+        return atom.rows * atom.row_bytes if atom.bits else 16
 
     def byte(self, mn: int, k: int) -> int:
         """The byte that holds an element, of 4-bit elements one of two, from the start of the operand.
@@ -98,13 +108,8 @@ class SharedOperand(TupleRecord):
 
     def _byte(self, mn: int, k: int) -> int:
         along, across = (k, mn) if self.major == "k" else (mn, k)
-        atom, within = divmod(along * self.bits // 8, self.row_bytes)
-        steps = across // ROWS, atom
-        if self.major == "mn" and self.row_bytes == 16:
-            steps = steps[::-1]
-        place = steps[0] * self.stride + steps[1] * self.leading + across % ROWS * self.row_bytes + within
-        shift, mask = XOR[self.swizzle]
-        return place ^ (place >> shift & mask)
+        swizzle, byte = ATOMS[self.swizzle], element_byte(along, self.bits, self.padded)
+        return int(swizzle(swizzle.linear(across, byte, self.major == "mn", self.leading, self.stride)))
 
     @property
     def table(self) -> tuple[tuple[int, ...], ...]:
@@ -114,7 +119,8 @@ class SharedOperand(TupleRecord):
     @property
     def size(self) -> int:
         """The bytes from the first to the last."""
-        return max([max(row) for row in self.table]) + max(1, self.bits // 8)
+        last = max([max(row) for row in self.table])
+        return last // 16 * 16 + 16 if self.padded else last + max(1, self.bits // 8)
 
     @property
     def formula(self) -> str:
@@ -122,21 +128,23 @@ class SharedOperand(TupleRecord):
         mn = "i" if self.matrix == "A" else "j"
         along, across = ("k", mn) if self.major == "k" else (mn, "k")
         scaled = f"{along} * {self.bits // 8}" if self.bits > 8 else along if self.bits == 8 else f"{along} / 2"
+        if self.padded:
+            scaled = f"({along} / 16 * 16 + {along} % 16 * {self.bits} / 8)"
         inner, outer = self.stride, self.leading
         if self.major == "mn" and self.row_bytes == 16:
             inner, outer = outer, inner
-        terms = [f"{across} / 8 * {inner}", f"{across} % 8 * {self.row_bytes}"]
+        swizzle = ATOMS[self.swizzle]
+        terms = [f"{across} / {swizzle.rows} * {inner}", f"{across} % {swizzle.rows} * {self.row_bytes}"]
         if self._extent_along > self.row_bytes:
             terms += [f"{scaled} / {self.row_bytes} * {outer}", f"{scaled} % {self.row_bytes}"]
         else:
             terms.append(scaled)
-        shift, mask = XOR[self.swizzle]
         place = " + ".join(terms)
-        return f"x ^ (x >> {shift} & {mask:#x}), x = {place}" if mask else place
+        return f"x ^ (x >> {swizzle.shift} & {swizzle.mask:#x}), x = {place}" if swizzle.mask else place
 
     @property
     def _extent_along(self) -> int:
-        return (self.depth if self.major == "k" else self.rows) * self.bits // 8
+        return (self.depth if self.major == "k" else self.rows) * self.slot // 8
 
 
 def reads_shared_memory(inst: Instruction, matrix: str) -> bool:
@@ -181,18 +189,19 @@ def shared_operand(
     unit = "tcgen05" if inst.in_tensor_memory else "wgmma"
     if order not in ("row", "col"):
         raise Error(f"the order is 'row' or 'col'; got '{order}'")
-    major, bits = ORDERS[matrix, order], _bits(inst, matrix)
+    major, bits = ORDERS[matrix, order], inst.format(matrix).bits
+    slot = slot_bits(inst.kind, bits) if inst.in_tensor_memory else bits
     ctas = inst.form.cta_group if isinstance(inst, TensorMemoryInstruction) else 1
     rows = (inst.m if matrix == "A" else inst.n) // ctas
     depth = inst.k // 2 if matrix == "A" and inst.sparse else inst.k
     _check_major(inst, matrix, major, bits)
     swizzle = _swizzle(inst, unit, swizzle, major, rows, bits)
-    width = ATOMS[swizzle]
-    whole = max(depth, width * 8 // bits) if major == "k" else depth
-    packed = _packed(major, width, whole * bits // 8 if major == "k" else whole)
+    width = ATOMS[swizzle].row_bytes
+    whole = max(depth, width * 8 // slot) if major == "k" else depth
+    packed = _packed(major, ATOMS[swizzle], whole * slot // 8 if major == "k" else whole)
     found = SharedOperand(
         inst, matrix, inst.format(matrix).name, bits, major, swizzle, rows, whole, depth,
-        packed[0] if leading is None else leading, packed[1] if stride is None else stride,
+        packed[0] if leading is None else leading, packed[1] if stride is None else stride, slot != bits,
     )  # fmt: skip
     for name, offset in (("leading", found.leading), ("stride", found.stride)):
         if offset % 16 or not 0 <= offset < 1 << 18:
@@ -202,17 +211,6 @@ def shared_operand(
         raise Error(f"under leading {found.leading} and stride {found.stride} two elements of {matrix} share a byte; "
                     f"atoms one behind the other have {packed[0]} and {packed[1]}")  # fmt: skip
     return found
-
-
-def _bits(inst: Instruction, matrix: str) -> int:
-    """The bits of an element in shared memory."""
-    bits = inst.format(matrix).bits
-    if inst.in_tensor_memory and slot_bits(inst.kind, bits) != bits:
-        raise Error(
-            f"{matrix} of {inst.name} has {inst.format(matrix).title}, of which 16 elements lie padded to 16 bytes in "
-            "shared memory; `memory` does not cover these, only elements of 8 bits and more, and 4 bits of mxf4"
-        )
-    return bits
 
 
 def _check_major(inst: Instruction, matrix: str, major: str, bits: int) -> None:
@@ -234,22 +232,22 @@ def _swizzle(inst: Instruction, unit: str, asked: str | None, major: str, rows: 
         raise Error(f"the swizzle of {unit} is {', '.join(known)}; got '{asked}'.{did_you_mean(asked, known)}")
     if asked is not None and turned_tf32 != (asked == "128B base32B"):
         raise Error("tcgen05 reads tf32 MN-major under the swizzle '128B base32B' alone, and nothing else under it")
-    fits = [name for name in ("none", "32B", "64B", "128B") if major == "k" or rows * bits // 8 % ATOMS[name] == 0]
-    if turned_tf32:
-        fits = ["128B base32B"] if rows * bits // 8 % 128 == 0 else []
+    whole = [name for name, one in ATOMS.items() if major == "k" or rows * bits // 8 % one.row_bytes == 0]
+    fits = [name for name in whole if turned_tf32 == (name == "128B base32B")]
     if not fits or (asked is not None and asked not in fits):
         raise Error(
-            f"{rows} elements of {bits} bits are {rows * bits // 8} bytes, no multiple of the {ATOMS[asked or '128B']} "
+            f"{rows} elements of {bits} bits are {rows * bits // 8} bytes, no multiple of the "
+            f"{ATOMS[asked or '128B'].row_bytes} "
             f"of an MN-major row under this swizzle{'; ' + ', '.join(fits) + ' fit' if fits else ''}"
         )
     return asked or fits[-1]
 
 
-def _packed(major: str, width: int, extent: int) -> tuple[int, int]:
+def _packed(major: str, swizzle: Swizzle, extent: int) -> tuple[int, int]:
     """The leading and stride offset of atoms that lie one behind the other. extent: of K-major operands the bytes of a
     row along k, of MN-major ones the rows along k."""
-    atom = ROWS * width
+    width = swizzle.row_bytes
     if major == "mn":
-        return panel_offsets(width, extent)
-    atoms = extent // width
+        return panel_offsets(width, extent, swizzle.rows)
+    atom, atoms = swizzle.rows * width, extent // width
     return (atom if atoms > 1 else 0), atom * atoms

@@ -5,7 +5,8 @@
     RowSwizzle(vec, per_phase, max_phase)   Triton's: within a row, vectors of `vec` elements are permuted by XOR with
                                   (row / per_phase) % max_phase
 
-NVIDIA's modes 32B, 64B and 128B are Swizzle(1, 4, 3), (2, 4, 3) and (3, 4, 3).
+NVIDIA's modes 32B, 64B and 128B are Swizzle(1, 4, 3), (2, 4, 3) and (3, 4, 3); those of Blackwell that keep 32 and 64
+bytes together (128B base32B, 128B base64B) are (2, 5, 2) and (1, 6, 1).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from operator import index
 from ..base.checks import shown, whole
 from ..base.errors import Error, did_you_mean
 from ..base.records import TupleRecord
+from ..families.shared_memory import PATTERNS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,7 +121,7 @@ class RowSwizzle(TupleRecord):
         )
 
 
-MODES = {"none": Swizzle(0, 4, 3), "32B": Swizzle(1, 4, 3), "64B": Swizzle(2, 4, 3), "128B": Swizzle(3, 4, 3)}
+MODES = {name: Swizzle(one.bits, one.base, one.shift) for name, one in PATTERNS.items()}
 
 
 def swizzle_of(value: str | Sequence[int] | None) -> Swizzle | RowSwizzle:

@@ -57,9 +57,11 @@ def swizzle_atom(swizzle: str = "128B", element: str = "f16", major: str = "k") 
     """
     bits = max(8, named(element).bits)
     atom_offset(0, 0, bits, swizzle, major)  # refuses what there is not
-    count = ATOMS[swizzle] * 8 // bits
+    atom = ATOMS[swizzle]
+    count = atom.row_bytes * 8 // bits
     rows = [
-        [atom_offset(*_place(row, along, major), bits, swizzle, major) for along in range(count)] for row in range(8)
+        [atom_offset(*_place(row, along, major), bits, swizzle, major) for along in range(count)]
+        for row in range(atom.rows)
     ]
     return SwizzleAtom(swizzle, element, major, bits, tuple(map(tuple, rows)))
 
@@ -102,9 +104,7 @@ def _whole(fields: list[Field], first: int) -> list[Field]:
 def atom_text(atom: SwizzleAtom) -> str:
     """The byte of every element; neighbours that stay together are one run."""
     down, along = ("m or n", "k") if atom.major == "k" else ("k", "m or n")
-    run = max(1, 16 * 8 // atom.bits)
-    if atom.swizzle == "128B base32B":
-        run *= 2
+    run = max(1, (8 << ATOMS[atom.swizzle].base) // atom.bits)
     starts = range(0, len(atom.bytes[0]), run)
     header = [f"{down} \\ {along}", *[f"{start} to {min(start + run, len(atom.bytes[0])) - 1}" for start in starts]]
     rows = [(str(row), *[str(line[start]) for start in starts]) for row, line in enumerate(atom.bytes)]
@@ -224,7 +224,7 @@ def _shared_memory(options: Options) -> descriptors.Descriptor:
 
 def _no_stride(swizzle: str) -> str:
     """What is forgotten most often (PTX ISA, "Matrix descriptor": the offset from the first 8 rows to the next 8)."""
-    width = ATOMS.get(swizzle, 0)
+    width = ATOMS[swizzle].row_bytes if swizzle in ATOMS else 0
     packed = f"; where K-major atoms of this swizzle lie one behind the other it is {8 * width}" if width >= 32 else ""
     return f"the stride is 0; --stride gives the bytes from 8 rows to the next 8{packed}"
 

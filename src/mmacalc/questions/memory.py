@@ -195,6 +195,8 @@ def _runs(lanes: tuple[int, ...]) -> str:
 
 def shared_text(found: SharedOperand) -> str:
     """Where the elements of an operand are that a descriptor describes: the formula, and the first rows' bytes."""
+    from ..families.descriptors import ATOMS
+
     inst, mn = found.instruction, "i" if found.matrix == "A" else "j"
     down, along = (mn, "k") if found.major == "k" else ("k", mn)
     element = f"{found.matrix}[{mn}][k]" if found.matrix == "A" else f"{found.matrix}[k][{mn}]"
@@ -208,7 +210,7 @@ def shared_text(found: SharedOperand) -> str:
         f"Byte of {element}: {found.formula}",
         *_shared_notes(found, mn),
     ]
-    run = (32 if found.swizzle == "128B base32B" else 16) * 8 // found.bits
+    run = (8 << ATOMS[found.swizzle].base) // found.slot
     table = found.table if found.major == "k" else tuple(zip(*found.table))
     starts = range(0, min(len(table[0]), 8 * run), run)
     header = [f"{down} \\ {along}", *[f"{first} to {first + run - 1}" for first in starts]]
@@ -222,15 +224,18 @@ def _shared_notes(found: SharedOperand, mn: str) -> Iterator[str]:
     """What a kernel does with it: further instructions along k, and the tensor copy that writes it."""
     step = found.instruction_depth
     if found.depth > step:
-        yield f"An instruction reads {step} k; the next begins {step * found.bits // 8} bytes on"
-    if found.swizzle in ("none", "128B base32B"):
+        yield f"An instruction reads {step} k; the next begins {step * found.slot // 8} bytes on"
+    if found.padded:
+        room = 16 - 2 * found.bits
+        yield f"16 elements of {found.bits} bits lie in 16 bytes, packed from the first one on; {room} bytes are empty"
+    if found.swizzle == "none" or (found.padded and found.row_bytes < 128):
         return
     if found.major == "k":
-        panels, rows, elements = found.depth * found.bits // 8 // found.row_bytes, found.rows, "k"
+        panels, rows, elements = found.depth * found.slot // 8 // found.row_bytes, found.rows, "k"
     else:
-        panels, rows, elements = found.rows * found.bits // 8 // found.row_bytes, found.depth, mn
+        panels, rows, elements = found.rows * found.slot // 8 // found.row_bytes, found.depth, mn
     count = f"{panels} boxes" if panels > 1 else "a box"
-    across = found.row_bytes * 8 // found.bits
+    across = found.row_bytes * 8 // found.slot
     yield f"TMA writes it so: {count} of {rows} rows of {across} {elements}, swizzle {found.swizzle}"
 
 

@@ -12,8 +12,8 @@ from .global_copies import covered
 from .grammar import TYPES
 from .machine import Repeated
 from .operation import DTYPES
-from .tensor_map import SWIZZLES
-from .tensor_maps import BYTES, PAIRS, TensorMap, read_map, replace_field
+from .tensor_map import PADDED_SWIZZLES
+from .tensor_maps import BYTES, TensorMap, read_map, replace_field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BUILDERS", "build", "reduce_later", "write_later"]
 
+NONE = np.zeros(0, np.int64)
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 
@@ -165,11 +166,12 @@ def _targets(machine: Machine, step: Step, one: Threads, to: int, bar: int, mask
 
 def write_later(  # noqa: PLR0913
     machine: Machine, step: Step, one: Threads, places: Array, take: Any, barrier: int, size: int,
-    load: GlobalLoad | None,
+    load: GlobalLoad | None, padding: Array = NONE,
 ) -> None:  # fmt: skip
-    """Bytes of shared memory are written by a copy that completes by an mbarrier."""
+    """Bytes of shared memory are written by a copy that completes by an mbarrier. padding: others, which hold nothing
+    afterwards (5.5.1.1, "the padded region that gets added is un-initialized")."""
     thread = int(one.number[0])
-    granules = np.unique(places // machine.granule)
+    granules = np.unique(np.concatenate([places, padding]) // machine.granule)
     repeated = Repeated(machine, thread, len(granules))
     machine.check_destination(step, repeated, granules * machine.granule, machine.granule)
     team = int(machine.team_of[thread])
@@ -178,6 +180,7 @@ def write_later(  # noqa: PLR0913
         found = machine.asynchronous.barriers.get(barrier)
         machine.shared[places] = take()
         machine.written[places] = True
+        machine.written[padding] = False
         for observer in machine.launch.observers:
             observer.copied(step, places, 1)
         agent = found.agent if found is not None else int(machine.member_of[thread])
@@ -293,15 +296,15 @@ def _tensor(compiler: Compiler, statement: Statement, step: Step, loads: bool) -
 
 
 def _tile_places(machine: Machine, step: Step, one: Threads, tensor: TensorMap, start: int, count: int) -> Array:
-    """The bytes of a tile's elements (element, byte) from a place of shared memory on. Stops where they lie beyond the
+    """The bytes of a tile's units (unit, byte) from a place of shared memory on. Stops where they lie beyond the
     memory of its CTA."""
     base = start // machine.shared_size * machine.shared_size
-    places = tensor.shared_places(start - base, count)
-    last, end = int(places.max()) + tensor.element_bytes - 1, machine.launch.shared_bytes
+    places, size = tensor.shared_places(start - base, count), tensor.unit.shared
+    last, end = int(places.max()) + size - 1, machine.launch.shared_bytes
     if last >= end:
         what = f"shared memory, which ends at {end:#x}: so far the tile reaches, whose box is {tensor.box[::-1]}"
         machine.outside(step, one, np.array([last]), np.array([True]), what)
-    found: Array = base + places[:, None] + np.arange(tensor.element_bytes)
+    found: Array = base + places[:, None] + np.arange(size)
     return found
 
 
@@ -310,55 +313,73 @@ def _load_tile(
     targets: list[tuple[int, int]],
 ) -> None:  # fmt: skip
     memory, (offsets, inside) = machine.launch.memory, found
-    size, order = len(offsets) * tensor.element_bytes, machine.launch.order
-    element = np.arange(tensor.element_bytes)
-    granules, _ = covered(offsets[inside], tensor.element_bytes, order.granule)
+    unit, order = tensor.unit, machine.launch.order
+    size = len(offsets) * unit.size  # an mbarrier counts the bytes without padding: CUTLASS, TmaTransactionBytes
+    byte = np.arange(unit.size)
+    granules, _ = covered(offsets[inside], unit.size, order.granule)
+    if tensor.swizzle == "128B base64B" and tensor.element in PADDED_SWIZZLES:
+        raise Error(f"line {step.line}: {step.text}: the swizzle {tensor.swizzle} of .{tensor.element} is for stores "
+                    "alone (cuTensorMapEncodeTiled)")  # fmt: skip
 
     for place, barrier in targets:
         if place % 128:
             raise Error(f"line {step.line}: {step.text}: the tile must begin at a multiple of 128 bytes; it begins at "
                         f"{place % machine.shared_size:#x}")  # fmt: skip
-        flat = _tile_places(machine, step, one, tensor, place, len(offsets)).reshape(-1)
+        flat = _tile_places(machine, step, one, tensor, place, len(offsets))
+        filled, padding = flat[:, : unit.size].reshape(-1), flat[:, unit.size :].reshape(-1)
 
         def take() -> Array:
-            data = np.full((len(offsets), len(element)), 0, np.uint8)
-            data[inside] = memory.data[offsets[inside][:, None] + element]
+            data = np.full((len(offsets), len(byte)), 0, np.uint8)
+            data[inside] = memory.data[offsets[inside][:, None] + byte]
             return data.reshape(-1)
 
         load = order.copies.loads(machine, step, one, granules)
-        machine.descriptors.copied(np.unique(flat // machine.granule), SWIZZLES.index(tensor.swizzle))
-        write_later(machine, step, one, flat, take, barrier, size, load)
+        machine.descriptors.copied(np.unique(flat // machine.granule), tensor.swizzle)
+        write_later(machine, step, one, filled, take, barrier, size, load, padding)
 
 
 def _store_tile(
     machine: Machine, step: Step, one: Threads, tensor: TensorMap, found: tuple[Array, Array], origin: int, kind: str
 ) -> None:
-    memory, (offsets, inside) = machine.launch.memory, found
+    memory, (offsets, inside), size = machine.launch.memory, found, tensor.unit.size
+    if kind and tensor.unit.elements > 1:
+        raise Error(f"line {step.line}: {step.text}: there are no reductions of .{tensor.element} by tensor copies")
+    if tensor.element == "b4x16_p64":
+        raise Error(f"line {step.line}: {step.text}: tensor copies load .b4x16_p64 and do not store it")
     place = int(machine.shared_places(step, one, np.array([origin]), 16)[0])
-    element = np.arange(tensor.element_bytes)
+    byte = np.arange(size)
     flat = _tile_places(machine, step, one, tensor, place, len(offsets))
     granules = async_read(machine, step, one, flat.reshape(-1))
     copies, place_of = machine.launch.order.copies, np.flatnonzero(inside)
-    at, within = covered(offsets[inside], tensor.element_bytes, machine.launch.order.granule)
-    within = place_of[within // tensor.element_bytes] * tensor.element_bytes + within % tensor.element_bytes
-    store = copies.stores(machine, step, one, at, within, machine.shared[flat.reshape(-1)], bool(kind))
+    at, within = covered(offsets[inside], size, machine.launch.order.granule)
+    within = place_of[within // size] * size + within % size
+
+    def content() -> Array:
+        data: Array = machine.shared[flat]
+        return _six_bits(data) if tensor.element in PADDED_SWIZZLES else data
+
+    store = copies.stores(machine, step, one, at, within, content().reshape(-1), bool(kind))
 
     def put(data: Array) -> None:
         copies.stored(machine, store, data.reshape(-1))
-        index = offsets[inside][:, None] + element
-        new = data.reshape(-1, len(element))[inside]
+        index = offsets[inside][:, None] + byte
+        new = data.reshape(-1, size)[inside]
         memory.data[index] = _reduced(memory.data[index], new, kind, tensor.element) if kind else new
         for observer in machine.launch.observers:
-            observer.stored(step, one, offsets[inside], tensor.element_bytes)
+            observer.stored(step, one, offsets[inside], size)
 
-    flight = Store(lambda: machine.shared[flat], put, store)
+    flight = Store(content, put, store)
     machine.asynchronous.fly(step, int(one.number[0]), granules, True, flight, [])
+
+
+def _six_bits(data: Array) -> Array:
+    """Sixteen bytes as the twelve that their low six bits make: what a store of .b6p2x16 packs (5.5.1.1)."""
+    bits = np.unpackbits(data[..., None], axis=-1, count=6, bitorder="little")
+    return np.packbits(bits.reshape(len(data), -1), axis=-1, bitorder="little")
 
 
 def _reduced(old: Array, new: Array, kind: str, type_: str) -> Array:
     """What a reduction leaves of values: bytes (element, byte)."""
-    if type_ == PAIRS:
-        raise Error("there are no reductions of elements of 4 bits by tensor copies")
     dtype = DTYPES[type_]
     a, b = (np.ascontiguousarray(x).view(dtype).reshape(-1) for x in (old, new))
     return np.ascontiguousarray(reduction(kind, type_)(a, b)).view(np.uint8).reshape(old.shape)

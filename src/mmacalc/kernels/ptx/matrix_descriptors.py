@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from .tensor_map import SWIZZLES
+from ...families.shared_memory import PATTERNS, element_byte
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,18 +20,19 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["LEADING_IS_ABSOLUTE", "SWIZZLE_MODES", "Descriptors", "matrix_granules", "matrix_offsets"]
+__all__ = ["LEADING_IS_ABSOLUTE", "Descriptors", "matrix_granules", "matrix_offsets"]
 
-SWIZZLE_MODES = {"none": (16, 0), "32B": (32, 0x10), "64B": (64, 0x30), "128B": (128, 0x70)}
-"""Of each swizzle the bytes of a row, and its mask."""
+_NAMES = tuple(PATTERNS)
 LEADING_IS_ABSOLUTE = 1 << 52
 """Of a descriptor of tcgen05: the leading dimension is the address of the next part along k."""
 
 
 @lru_cache(maxsize=512)
-def matrix_offsets(descriptor: int, rows: int, depth: int, bits: int, mn_major: bool, mode: tuple[int, int]) -> Array:
+def matrix_offsets(
+    descriptor: int, rows: int, depth: int, bits: int, mn_major: bool, mode: str, padded: bool = False
+) -> Array:
     """Where the elements (rows, depth) of a matrix begin in shared memory: byte offsets; below a byte, bits of it are
-    left to the caller. `mode` is the swizzle's row of bytes and its mask.
+    left to the caller. `mode` is the swizzle; padded: as for `element_byte`.
 
     Source: PTX ISA 9.7.15.5.1 (strides of canonical layouts); CUTLASS, mma_sm90_desc.hpp. Where the leading dimension
     is an address, rows of 48 bytes along k go on there behind the 128 bytes of their swizzle: so the GEMM for sm_103a
@@ -39,28 +40,26 @@ def matrix_offsets(descriptor: int, rows: int, depth: int, bits: int, mn_major: 
     """
     start = (descriptor & 0x3FFF) << 4
     leading, stride = (descriptor >> 16 & 0x3FFF) << 4, (descriptor >> 32 & 0x3FFF) << 4
-    width, mask = mode
+    swizzle = PATTERNS[mode]
     row, k = np.indices((rows, depth))
     along, across = (row, k) if mn_major else (k, row)
-    byte = along * bits // 8
-    steps = (byte // width, across // 8)
-    if mn_major and width == 16:
-        steps = steps[::-1]
-    offset = start + across % 8 * width + byte % width + steps[0] * leading + steps[1] * stride
+    byte = element_byte(along, bits, padded)
+    offset = start + swizzle.linear(across, byte, mn_major, leading, stride)
     if descriptor & LEADING_IS_ABSOLUTE:
+        width = swizzle.row_bytes
         beyond = start % width + byte - width
-        offset = np.where(beyond < 0, offset, leading + beyond + across % 8 * width + steps[1] * stride)
-    found: Array = offset ^ (offset >> 3 & mask)
+        offset = np.where(beyond < 0, offset, leading + beyond + across % 8 * width + across // 8 * stride)
+    found: Array = swizzle(offset)
     found.setflags(write=False)
     return found
 
 
 @lru_cache(maxsize=512)
-def matrix_granules(
-    descriptor: int, rows: int, depth: int, bits: int, mn_major: bool, mode: tuple[int, int], granule: int
+def matrix_granules(  # noqa: PLR0913
+    descriptor: int, rows: int, depth: int, bits: int, mn_major: bool, mode: str, padded: bool, granule: int
 ) -> Array:
     """The granules of a CTA's shared memory that such a matrix lies in, ascending."""
-    first = matrix_offsets(descriptor, rows, depth, bits, mn_major, mode).reshape(-1, 1)
+    first = matrix_offsets(descriptor, rows, depth, bits, mn_major, mode, padded).reshape(-1, 1)
     found: Array = np.unique((first + np.arange(0, max(1, bits // 8), granule)) // granule)
     return found
 
@@ -74,11 +73,11 @@ class Descriptors:
         self.swizzles: Array | None = None  # by granule: 1 + that of the tensor copy that wrote it, 0 of other writes
         self.seen: set[tuple[int, str, int]] = set()
 
-    def copied(self, granules: Array, swizzle: int) -> None:
-        """A tensor copy with a swizzle (its place in SWIZZLES) writes granules."""
+    def copied(self, granules: Array, swizzle: str) -> None:
+        """A tensor copy with a swizzle writes granules."""
         if self.swizzles is None:
             self.swizzles = np.zeros(len(self.machine.flight), np.uint8)
-        self.swizzles[granules] = swizzle + 1
+        self.swizzles[granules] = _NAMES.index(swizzle) + 1
 
     def written(self, granules: Array) -> None:
         """Threads write granules."""
@@ -106,7 +105,7 @@ class Descriptors:
                 find("descriptor", step, message, number)
             else:  # as kernels have it that are right on the hardware: swizzles go by the address itself
                 self.machine.launch.remark(step, f"{message}, which has no known effect")
-        width, stride = SWIZZLE_MODES[mode][0], (descriptor >> 32 & 0x3FFF) << 4
+        width, stride = PATTERNS[mode].row_bytes, (descriptor >> 32 & 0x3FFF) << 4
         rows, depth, bits = shape
         if stride % width and rows > 8:  # 8 rows have no next part
             find(
@@ -127,10 +126,10 @@ class Descriptors:
             return
         found = self.swizzles[granules]
         for other in np.unique(found[found > 0]).tolist():
-            if SWIZZLES[other - 1] != mode:
+            if _NAMES[other - 1] != mode:
                 self.machine.launch.find(
                     "descriptor", step, f"the descriptor of {name} has the swizzle {mode}; the tensor copy that wrote "
-                    f"these bytes had {SWIZZLES[other - 1]}: elements are read from other places than they lie in",
+                    f"these bytes had {_NAMES[other - 1]}: elements are read from other places than they lie in",
                     number,
                 )  # fmt: skip
                 return

@@ -7,6 +7,7 @@ import numpy as np
 from ...base.checks import require_int, shown
 from ...base.errors import Error
 from ...base.records import TupleRecord
+from ...families.shared_memory import PATTERNS
 from ..device.memory import check_type
 
 TYPE_CHECKING = False
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["DTYPES", "SWIZZLES", "WIDTHS", "TensorMapArgument", "tensor_map"]
+__all__ = [
+    "DTYPES", "FLIP", "PADDED_ROW", "PADDED_SWIZZLES", "SWIZZLES", "TensorMapArgument", "Unit", "row_fault",
+    "tensor_map", "unit_of",
+]  # fmt: skip
 
 DTYPES = {
     "u8": "u1",
@@ -32,15 +36,72 @@ DTYPES = {
     "f64": "f8",
     "bf16": "u2",
     "b4x16": "u1",
+    "b4x16_p64": "u1",
+    "b6x16_p32": "u1",
 }
-SWIZZLES = ("none", "32B", "64B", "128B")
-WIDTHS = {"32B": 32, "64B": 64, "128B": 128}
-"""The most bytes of the innermost axis of a box, by swizzle."""
+SWIZZLES = {
+    "none": (0, 0), "32B": (1, 0), "64B": (2, 0), "128B": (3, 0), "128B base32B": (3, 1), "128B base64B": (3, 3),
+}  # fmt: skip
+"""Of each swizzle the mode and the atomicity that tensormap.replace has for it (PTX ISA, table 33)."""
+
+
+class Unit(TupleRecord):
+    """What a tensor copy moves as a whole: some elements, with their bytes in global and in shared memory."""
+
+    elements: int
+    size: int
+    shared: int
+
+
+UNITS = {"b4x16": Unit(2, 1, 1), "b4x16_p64": Unit(16, 8, 16), "b6x16_p32": Unit(16, 12, 16)}
+"""Of elements below a byte. Sixteen of the padded ones lie in 16 bytes of shared memory (PTX ISA 5.5.1.1)."""
+PADDED_ROW = 128
+"""Elements of a row of a box of padded ones, and what a row of their tensor has a multiple of (cuTensorMapEncodeTiled;
+PTX ISA, restrictions on tensor copies)."""
+PADDED_SWIZZLES = {
+    "b4x16_p64": ("none", "128B", "128B base32B"),
+    "b6x16_p32": ("none", "128B", "128B base32B", "128B base64B"),
+}
+"""The swizzles that cuTensorMapEncodeTiled takes with them; PTX has 128B base64B of 4 bits, too."""
+
+
+def unit_of(element: str) -> Unit:
+    """The unit of a type.
+
+    >>> unit_of("f16")
+    Unit(elements=1, size=2, shared=2)
+    """
+    size = np.dtype(DTYPES[element]).itemsize
+    return UNITS.get(element) or Unit(1, size, size)
+
+
+def row_fault(element: str, swizzle: str, units: int, others: Sequence[int]) -> str:
+    """What is wrong with a row of a box, of some units; "" if nothing is. others: what is a multiple of 32 bytes where
+    elements are padded, the address and the strides."""
+    unit = unit_of(element)
+    if element in PADDED_SWIZZLES:
+        if swizzle not in PADDED_SWIZZLES[element]:
+            return f"the swizzle of .{element} is {', '.join(PADDED_SWIZZLES[element])}; got {swizzle}"
+        if units * unit.elements != PADDED_ROW:
+            bytes_ = PADDED_ROW // unit.elements * unit.size
+            return f"the box's innermost axis has {units * unit.size} bytes; of .{element} it has {bytes_}"
+        if any(one % 32 for one in others):
+            return f"of .{element} the address and the strides are multiples of 32 bytes"
+        return ""
+    inner, limit = units * unit.shared, PATTERNS[swizzle].row_bytes if PATTERNS[swizzle].bits else 0
+    if inner % 16 or (limit and inner > limit):
+        return f"the box's innermost axis has {inner} bytes; with swizzle {swizzle} it has a multiple of 16" + (
+            f", up to {limit}" if limit else ""
+        )
+    return ""
 
 
 OF_ARRAYS = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "s32", "uint64": "u64", "int64": "s64",
              "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64"}  # fmt: skip
 """Types by the names of NumPy and ml_dtypes."""
+
+
+FLIP = "the swizzle 128B with 32B atoms and 8B flip is not covered: which lines it flips, a figure of the ISA alone has"
 
 
 class TensorMapArgument(TupleRecord):
@@ -84,6 +145,17 @@ def _check_box(rank: int, sizes: tuple[int, ...], columns: bool, box: Any) -> No
         raise Error(f"box has a size of 1 to 256 for each of the {rank} axes; got {shown(box)}")
 
 
+def _check_rows(array: Array, kind: str, swizzle: str, size: int) -> None:
+    """Refuse rows of a box, of `size` elements of the array, and strides that cuTensorMapEncodeTiled refuses."""
+    units, rest = divmod(size * array.itemsize, unit_of(kind).size)
+    if fault := row_fault(kind, swizzle, units if not rest else 0, array.strides[:-1]):
+        raise Error(fault)
+    if kind in PADDED_SWIZZLES and array.shape[-1] % size:
+        raise Error(f"a row of a tensor of .{kind} has a multiple of {size} bytes; got {array.shape[-1]}")
+    if any(stride % 16 or stride <= 0 for stride in array.strides[:-1]):
+        raise Error(f"the strides of the outer axes are positive multiples of 16 bytes; got {array.strides[:-1]}")
+
+
 def tensor_map(
     array: Array, box: Sequence[int], *, swizzle: str = "none", element: str | None = None, steps: Sequence[int] = (),
     fill: str = "zeros", corners: Sequence[Sequence[int]] = (),
@@ -94,9 +166,12 @@ def tensor_map(
         array: the tensor, of 1 to 5 dimensions, the last one innermost, whose elements are neighbours; a view such as
             `[batch, row, head, element]` with two axes exchanged does, too.
         box: the tile that one copy moves, in the order of the array's axes; 1 to 256 elements each.
-        swizzle: "none", "32B", "64B" or "128B": how the tile's bytes are exchanged in shared memory.
-        element: a PTX type, where the array's own does not say it (uint16 with "bf16"; uint8 with "b4x16": two elements
-            of 4 bits in a byte, where `box` counts bytes).
+        swizzle: "none", "32B", "64B" or "128B": how the tile's bytes are exchanged in shared memory; on Blackwell also
+            "128B base32B" and "128B base64B", which keep 32 and 64 bytes together.
+        element: a PTX type, where the array's own does not say it: uint16 with "bf16"; uint8 with elements of less than
+            a byte, packed in memory, of which `box` counts bytes: "b4x16", and "b4x16_p64" and "b6x16_p32", of which
+            16 elements are padded to 16 bytes in shared memory (16U4_ALIGN16B, 16U6_ALIGN16B). A row of a box has 128
+            of these, so 64 and 96 bytes.
         steps: elements between two that are copied, by axis; 1 where it is left out.
         fill: what is read outside the tensor: "zeros" (of floats "nan" is not covered).
         corners: for im2col mode, the lower and the upper corner of the bounding box, by the axes between the first
@@ -138,14 +213,7 @@ def tensor_map(
     _check_box(array.ndim, sizes, bool(edges), box)
     if not isinstance(swizzle, str) or swizzle not in SWIZZLES:
         raise Error(f"swizzle is {', '.join(SWIZZLES)}; got {shown(swizzle)}")
-    inner = sizes[0] * array.dtype.itemsize
-    limit = WIDTHS.get(swizzle, inner)
-    if inner > limit or inner % 16:
-        raise Error(
-            f"the box's innermost axis has {inner} bytes; with swizzle {swizzle} it has a multiple of 16, up to {limit}"
-        )
-    if any(stride % 16 or stride <= 0 for stride in array.strides[:-1]):
-        raise Error(f"the strides of the outer axes are positive multiples of 16 bytes; got {array.strides[:-1]}")
+    _check_rows(array, kind, swizzle, sizes[0])
     if not isinstance(fill, str) or fill != "zeros":
         raise Error(f"fill is 'zeros'; got {shown(fill)}")
     every = _whole_numbers("steps", steps)[::-1] or (1,) * array.ndim

@@ -1,9 +1,9 @@
 """The bits of a tensor map: 64 bytes with all of a map of tiles, and 64 more.
 
 NVIDIA has not published them. These are the places where the maps have them that CuTe's DSL 4.8.1 encodes on the host
-without a driver, found by the maps of tensors of each type, rank, size, stride, box and swizzle; its kernels copy 64 of
-the 128 bytes, too. Where the places of element strides, the fill mode and im2col's corners are is not known from these:
-they are our own, in bits that those maps leave 0.
+without a driver, found by the maps of tensors of each type, rank, size, stride, box and swizzle, with atoms of 32 and
+64 bytes, too; its kernels copy 64 of the 128 bytes as well. Where the places of element strides, the fill mode and
+im2col's corners are is not known from these: they are our own, in bits that those maps leave 0.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ import struct
 
 from ...base.errors import Error
 
-__all__ = ["ELEMENTS", "FIELDS", "PAIRS", "get", "is_map", "new", "place", "read_corners", "unknown", "write_corners"]
+__all__ = ["ELEMENTS", "FIELDS", "get", "is_map", "new", "place", "read_corners", "unknown", "write_corners"]
 
-PAIRS = "b4x16"
-"""Elements of 4 bits, packed in shared memory too. A `TensorMap` counts their bytes, kernels count elements (5.5.1)."""
 # PTX ISA, tables of tensormap.replace: element types by their code.
-ELEMENTS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16", "f32", "f32", PAIRS)
+ELEMENTS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16", "f32", "f32", "b4x16",
+            "b4x16_p64", "b6x16_p32")  # fmt: skip
 # The code in a map for each of them; tf32 is f32 with a bit of its own.
 _ROUNDED = 1 << 80
-_TYPES = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 7, 8, 11)
-_KNOWN = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 7, 8: 8, 9: 9, 10: 10, 11: 13}
+_TYPES = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 7, 8, 11, 12, 13)
+_KNOWN = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 7, 8: 8, 9: 9, 10: 10, 11: 13, 12: 14, 13: 15}
 _NO_TYPE = 15
 # The first bit of a field, its bits, the bits from a dimension to the next, and what is subtracted from its value.
 FIELDS = {
@@ -30,18 +29,20 @@ FIELDS = {
     "elemtype": (71, 4, 0, 0),
     "swizzle_mode": (77, 3, 0, 0),
     "fill_mode": (81, 1, 0, 0),
+    "swizzle_atomicity": (83, 2, 0, 0),
     "global_dim": (256, 32, 32, 1),
     "element_stride": (416, 3, 3, 1),
     "box_dim": (440, 8, 8, 1),
 }
 _STRIDES, _STRIDES_ABOVE = 96, 224  # multiples of 16 bytes: their low 32 bits, and 4 more
-_RANGES = {"element_stride": (1, 8), "box_dim": (1, 256), "rank": (0, 4), "swizzle_mode": (0, 7), "fill_mode": (0, 1)}
+_RANGES = {"element_stride": (1, 8), "box_dim": (1, 256), "rank": (0, 4), "swizzle_mode": (0, 7), "fill_mode": (0, 1),
+           "swizzle_atomicity": (0, 3)}  # fmt: skip
 _FIXED = 1 << 65 | 1 << 82
 """Bits that every map has."""
 _IM2COL = 1 << 64
 _LOADED = 1 << 85
 """A bit of maps for loads; what it says has no effect here."""
-_MEANT = _FIXED | _IM2COL | _ROUNDED | _LOADED | 0b111 << 68 | 0b1111 << 71 | 0b111 << 77 | 1 << 81
+_MEANT = _FIXED | _IM2COL | _ROUNDED | _LOADED | 0b111 << 68 | 0b1111 << 71 | 0b111 << 77 | 1 << 81 | 0b11 << 83
 """All bits of the third word that are known."""
 _CORNERS = struct.Struct("<6h")
 

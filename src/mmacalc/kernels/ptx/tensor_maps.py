@@ -10,10 +10,11 @@ import numpy as np
 
 from ...base.errors import Error
 from ...base.records import TupleRecord
-from . import tensor_map_bits
+from ...families.shared_memory import PATTERNS
+from . import grammar, tensor_map_bits
 from .accesses import global_places
-from .tensor_map import DTYPES, SWIZZLES, WIDTHS
-from .tensor_map_bits import ELEMENTS, PAIRS
+from .tensor_map import FLIP, PADDED_ROW, PADDED_SWIZZLES, SWIZZLES, row_fault, unit_of
+from .tensor_map_bits import ELEMENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,21 +25,19 @@ if TYPE_CHECKING:
 
     from .machine import Machine, Threads
     from .program import Step
-    from .tensor_map import TensorMapArgument
+    from .tensor_map import TensorMapArgument, Unit
 
     Array = NDArray[Any]
 
-__all__ = ["BYTES", "PAIRS", "TensorMap", "map_at", "read_map", "replace_field"]
+__all__ = ["BYTES", "TensorMap", "map_at", "read_map", "replace_field"]
 
 BYTES = 128
-# The bits of a shared-memory address that are exchanged: (those that take part, how far they come down).
-_MASKS = {"none": 0, "32B": 0x10, "64B": 0x30, "128B": 0x70}
 
 
 class TensorMap(TupleRecord):
-    """A tensor map. dimensions, box, steps: from the innermost one; strides: bytes, of dimension 1 and up. corners: ()
-    of tiles; in im2col mode the lower and the upper ones of the bounding box, by dimension, of all but the first and
-    last; the box is then channels and pixels."""
+    """A tensor map. dimensions, box, steps: from the innermost one, in units; strides: bytes, of dimension 1 and up.
+    corners: () of tiles; in im2col mode the lower and the upper ones of the bounding box, by dimension, of all but the
+    first and last; the box is then channels and pixels."""
 
     element: str
     rank: int
@@ -52,11 +51,12 @@ class TensorMap(TupleRecord):
     corners: tuple[tuple[int, ...], ...] = ()
 
     @property
-    def element_bytes(self) -> int:
-        return np.dtype(DTYPES[self.element]).itemsize
+    def unit(self) -> Unit:
+        """What it moves as a whole; an element, but of less than a byte some of these."""
+        return unit_of(self.element)
 
     def elements(self, at: Sequence[int], shifts: Sequence[int]) -> list[Array]:
-        """The place of each element of a box in the tensor: an array for each dimension.
+        """The place of each unit of a box in the tensor: an array for each dimension.
 
         at: the coordinates; of .tile::gather4 and .tile::scatter4 there are five, a column and four rows (5.5.3.2).
         shifts: of im2col, what is added to the coordinates between the first and the last (5.5.5).
@@ -64,10 +64,11 @@ class TensorMap(TupleRecord):
         Raises:
             Error: the coordinates of im2col are not in the bounding box.
         """
-        if self.element == PAIRS:
-            if at[0] % 2:
-                raise Error(f"the first coordinate counts elements of 4 bits, two in a byte, and is even; got {at[0]}")
-            at = (at[0] // 2, *at[1:])
+        step = PADDED_ROW if self.element in PADDED_SWIZZLES else self.unit.elements
+        if at[0] % step:
+            raise Error(f"the first coordinate counts elements of .{self.element}, and is a multiple of {step}; "
+                        f"got {at[0]}")  # fmt: skip
+        at = (at[0] // self.unit.elements, *at[1:])
         if self.corners:
             return self._column(at, shifts)
         if len(at) == 5 and self.rank == 2:
@@ -99,8 +100,7 @@ class TensorMap(TupleRecord):
     def offsets(
         self, machine: Machine, step: Step, one: Threads, at: Array, store: bool, shifts: Sequence[int] = ()
     ) -> tuple[Array, Array]:
-        """Of each element of the box at some coordinates: its offset in global memory, and whether it is in the
-        tensor."""
+        """Of each unit of the box at some coordinates: its offset in global memory, and whether it is in the tensor."""
         from ..device.memory import Outside
 
         try:
@@ -109,36 +109,32 @@ class TensorMap(TupleRecord):
             raise Error(f"line {step.line}: {step.text}: {error}") from None
         inside = np.ones(len(place[0]), bool)
         address = np.full(len(place[0]), self.address, np.int64)
-        for part, size, stride in zip(place, self.dimensions, (self.element_bytes, *self.strides)):
+        for part, size, stride in zip(place, self.dimensions, (self.unit.size, *self.strides)):
             inside &= (part >= 0) & (part < size)
             address = address + part * stride
         offsets = np.zeros(len(address), np.int64)
         try:
-            offsets[inside] = machine.launch.memory.offsets(
-                address[inside].astype(np.uint64), self.element_bytes, store
-            )
+            offsets[inside] = machine.launch.memory.offsets(address[inside].astype(np.uint64), self.unit.size, store)
         except Outside as outside:
             raise Error(f"line {step.line}: {step.text}: the tensor of the map is {outside.where}; "
                         f"{machine.launch.thread_text(machine, int(one.number[0]))}") from None  # fmt: skip
         return offsets, inside
 
     def shared_places(self, start: int, count: int) -> Array:
-        """Where the elements of the box begin in the shared memory of a CTA, swizzled by the address."""
-        place = start + np.arange(count) * self.element_bytes
-        mask = _MASKS[self.swizzle]
-        swizzled: Array = place ^ (place >> 3 & mask)
+        """Where the units of the box begin in the shared memory of a CTA, swizzled by the address."""
+        swizzled: Array = PATTERNS[self.swizzle](start + np.arange(count) * self.unit.shared)
         return swizzled
 
     def packed(self) -> bytes:
         """The 128 bytes."""
-        dimensions, box = self.dimensions, self.box
-        if self.element == PAIRS:
-            dimensions, box = (2 * dimensions[0], *dimensions[1:]), (2 * box[0], *box[1:])
+        count = self.unit.elements
+        dimensions, box = ((count * one[0], *one[1:]) for one in (self.dimensions, self.box))
+        mode, atomicity = SWIZZLES[self.swizzle]
         bits = tensor_map_bits.new(bool(self.corners))
         one_by_one = {
             "global_address": (self.address,), "rank": (self.rank - 1,), "elemtype": (ELEMENTS.index(self.element),),
-            "swizzle_mode": (SWIZZLES.index(self.swizzle),), "fill_mode": (self.fill,), "global_dim": dimensions,
-            "global_stride": self.strides, "element_stride": self.steps,
+            "swizzle_mode": (mode,), "swizzle_atomicity": (atomicity,), "fill_mode": (self.fill,),
+            "global_dim": dimensions, "global_stride": self.strides, "element_stride": self.steps,
         }  # fmt: skip
         for field, values in one_by_one.items():
             for dimension, value in enumerate(values):
@@ -151,11 +147,16 @@ class TensorMap(TupleRecord):
         return bits.to_bytes(64, "little") + tensor_map_bits.write_corners(self.corners)
 
 
+_MODES = {codes: name for name, codes in SWIZZLES.items()}
+_FLIPPED, _OF_96 = (3, 2), (4, 0)
+
+
 def _unpacked(raw: bytes) -> TensorMap | None:
     bits = int.from_bytes(raw[:64], "little")
-    rank, element, swizzle = (tensor_map_bits.get(bits, field) for field in ("rank", "elemtype", "swizzle_mode"))
+    rank, element, *swizzle = (tensor_map_bits.get(bits, field)
+                               for field in ("rank", "elemtype", "swizzle_mode", "swizzle_atomicity"))  # fmt: skip
     rank += 1
-    if not tensor_map_bits.is_map(bits) or rank > 5 or element < 0 or swizzle >= len(SWIZZLES):
+    if not tensor_map_bits.is_map(bits) or rank > 5 or element < 0 or tuple(swizzle) not in _MODES:
         return None
 
     def each(field: str, count: int) -> tuple[int, ...]:
@@ -165,10 +166,10 @@ def _unpacked(raw: bytes) -> TensorMap | None:
     corners = tensor_map_bits.read_corners(bits, raw[64:], rank)
     if corners:
         box = box[0], (bits >> 448 & 0x3FF) + 1
-    if ELEMENTS[element] == PAIRS:
-        dimensions, box = (dimensions[0] // 2, *dimensions[1:]), (box[0] // 2, *box[1:])
+    count = unit_of(ELEMENTS[element]).elements
+    dimensions, box = ((one[0] // count, *one[1:]) for one in (dimensions, box))
     return TensorMap(
-        ELEMENTS[element], rank, SWIZZLES[swizzle], tensor_map_bits.get(bits, "fill_mode"),
+        ELEMENTS[element], rank, _MODES[swizzle[0], swizzle[1]], tensor_map_bits.get(bits, "fill_mode"),
         tensor_map_bits.get(bits, "global_address"), dimensions, each("global_stride", rank - 1), box,
         each("element_stride", rank), corners,
     )  # fmt: skip
@@ -184,34 +185,49 @@ def read_map(machine: Machine, step: Step, one: Threads, address: int) -> Tensor
     machine.map_fences.check(step, one, offset)
     raw = machine.launch.memory.data[offset : offset + BYTES].tobytes()
     bits = int.from_bytes(raw[:64], "little")
-    if tensor_map_bits.is_map(bits) and (unknown := tensor_map_bits.unknown(bits)):
-        raise Error(
-            f"line {step.line}: {step.text}: the tensor map at {address:#x} has {unknown:#x} in its third word, whose "
-            "meaning is not known: an interleaved layout, or a swizzle with other atoms"
-        )
     found = _unpacked(raw)
+    wrong = _refused(bits, found, grammar.has(machine.program.target, "add", ("f32x2",)))  # these came with them
+    if wrong:
+        raise Error(f"line {step.line}: {step.text}: of the tensor map at {address:#x} {wrong}")
     if found is None:
         raise Error(
             f"line {step.line}: {step.text}: there is no tensor map at {address:#x}: pass one that mmacalc.tensor_map "
             f"makes; {machine.launch.thread_text(machine, int(one.number[0]))}"
         )
-    wrong = _refused(found)
-    if wrong:
-        raise Error(f"line {step.line}: {step.text}: of the tensor map at {address:#x} {wrong}")
     return found
 
 
-def _refused(found: TensorMap) -> str:
-    """What of a map cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col would refuse and its bits can say; "" if nothing
-    is."""
+def _refused(bits: int, found: TensorMap | None, blackwell: bool) -> str:
+    """What of a map is not covered, and what cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col would refuse and its
+    bits can say; "" if nothing is. blackwell: whether the target has elements of less than a byte, and atoms of 32 and
+    64 bytes (PTX ISA, tensormap.replace)."""
+    if found is None:
+        return _not_covered(bits) if tensor_map_bits.is_map(bits) else ""
+    if unknown := tensor_map_bits.unknown(bits):
+        return f"{unknown:#x} in the third word has no known meaning: an interleaved layout has such bits"
     if found.address >> 63 or found.address % 16:
         return f"the address is {found.address:#x}; it is a multiple of 16 below 2^63"
-    inner = found.box[0] * found.element_bytes
-    limit = WIDTHS.get(found.swizzle, inner)
-    if inner % 16 or inner > limit:
-        return f"the box's innermost axis has {inner} bytes; with swizzle {found.swizzle} it has a multiple of 16" + (
-            f", up to {limit}" if found.swizzle in WIDTHS else ""
-        )
+    if not blackwell and (found.unit.elements > 1 or PATTERNS[found.swizzle].base > PATTERNS["128B"].base):
+        what = f".{found.element}" if found.unit.elements > 1 else f"the swizzle {found.swizzle}"
+        return f"{what} is not of this target: sm_100 and later have it"
+    row, whole = tensor_map_bits.get(bits, "global_dim"), found.unit.elements
+    if found.element in PADDED_SWIZZLES:
+        whole = PADDED_ROW
+    if row % whole:
+        return f"the innermost dimension has {row} elements of .{found.element}; it has a multiple of {whole}"
+    units, rest = divmod(tensor_map_bits.get(bits, "box_dim"), found.unit.elements)
+    return row_fault(found.element, found.swizzle, 0 if rest else units, (found.address, *found.strides))
+
+
+def _not_covered(bits: int) -> str:
+    """The name of a swizzle that is not covered; "" of what there is not."""
+    mode, atomicity = (tensor_map_bits.get(bits, field) for field in ("swizzle_mode", "swizzle_atomicity"))
+    if (mode, atomicity) == _FLIPPED:
+        return FLIP
+    if (mode, atomicity) == _OF_96:
+        return "the swizzle of 96 bytes (sm_103a) is not covered"
+    if atomicity and mode < len(_MODES):
+        return f"the swizzle has mode {mode} and atomicity {atomicity}: only 128B (3) has another than 16B (0)"
     return ""
 
 
@@ -221,7 +237,7 @@ def replace_field(raw: Array, field: str, dimension: int, value: int) -> None:
     Raises:
         Error: a value that no map has, or that is not covered.
     """
-    if field in ("interleave_layout", "swizzle_atomicity"):
+    if field == "interleave_layout":
         if value:
             raise Error(f"{field} {value} is not covered")
         return
@@ -233,8 +249,10 @@ def replace_field(raw: Array, field: str, dimension: int, value: int) -> None:
 def map_at(argument: TensorMapArgument, address: int) -> TensorMap:
     """The map of an argument, for the address that the launch gives to its array."""
     array = argument.array
-    dimensions, strides = tuple(array.shape[::-1]), tuple(array.strides[::-1][1:])
+    size = unit_of(argument.element).size // array.itemsize
+    dimensions, box = ((one[0] // size, *one[1:]) for one in (array.shape[::-1], argument.box))
+    strides = tuple(array.strides[::-1][1:])
     return TensorMap(
-        argument.element, array.ndim, argument.swizzle, argument.fill, address, dimensions, strides, argument.box,
+        argument.element, array.ndim, argument.swizzle, argument.fill, address, dimensions, strides, box,
         argument.steps, argument.corners,
     )  # fmt: skip

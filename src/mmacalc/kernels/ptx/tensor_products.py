@@ -12,10 +12,18 @@ from ...emulator.computing import compute
 from ...emulator.execution import execution_of
 from ...emulator.fragments import Placed, multiplied, tables
 from ...emulator.registers import gather, scatter
-from ...families.descriptors import INPUT_CODES, MX, OUTPUT_CODES, SCALE_CODES, coded_depths, decode_instruction
-from ...families.tensor_memory import COLUMNS, LANES, copy_layout
+from ...families.descriptors import (
+    INPUT_CODES,
+    MX,
+    OUTPUT_CODES,
+    SCALE_CODES,
+    SWIZZLES,
+    coded_depths,
+    decode_instruction,
+)
+from ...families.tensor_memory import COLUMNS, LANES, copy_layout, slot_bits
 from ...ptx.module import Address, is_braced
-from .matrix_descriptors import LEADING_IS_ABSOLUTE, SWIZZLE_MODES, matrix_granules, matrix_offsets
+from .matrix_descriptors import LEADING_IS_ABSOLUTE, matrix_granules, matrix_offsets
 from .order import span
 from .reading import Reading, check
 from .tensor_commits import Operation
@@ -37,8 +45,10 @@ if TYPE_CHECKING:
 
 __all__ = ["copy", "moved_up", "multiply", "shift"]
 
-# The swizzle of a shared-memory descriptor of tcgen05, bits 61 to 63 (PTX ISA 9.7.16.4.1).
-TCGEN05_SWIZZLES = {0: "none", 6: "32B", 4: "64B", 2: "128B"}
+CODES = {code: name for name, code in SWIZZLES["tcgen05"].items()}
+"""The swizzles of a shared-memory descriptor, by their codes in bits 61 to 63 (PTX ISA 9.7.16.4.1)."""
+TURNED_TF32 = "128B base32B"
+"""The swizzle of tf32 along M or N, and of nothing else (PTX ISA 9.7.16.10.1 and table 54; table 55: along M or N)."""
 MOST_PLACED = 64
 """Layouts of matrices in shared memory whose tables for the core are kept."""
 PADDED = {"b4x16_p64": 4, "b6x16_p32": 6}
@@ -67,8 +77,11 @@ def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
             own = int(machine.cta_of[thread])
             code = int(given[number])
             mode = _mode(step, code)
-            layout = (code, rows, columns, 32, False, SWIZZLE_MODES[mode])
-            offsets, alone = matrix_offsets(*layout), matrix_granules(*layout, machine.granule)
+            if mode == TURNED_TF32:
+                raise Error(f"line {step.line}: {step.text}: the swizzle {mode} of the source is not covered: PTX has "
+                            "it of matrices along M or N")  # fmt: skip
+            layout = (code, rows, columns, 32, False, mode, False)
+            offsets, alone = matrix_offsets(*layout), _filled(layout, narrow, machine.granule)
             _inside(machine, step, thread, offsets, 4)
             first, base = int(at[number]) >> 16 & 0xFFFF, int(at[number]) & 0xFFFF
             for cta in (own & ~1, own | 1) if pair else (own,):
@@ -76,7 +89,7 @@ def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
                 granules = cta * machine.shared_size // machine.granule + alone
                 machine.check_async_read(step, thread, granules)
                 machine.descriptors.check(
-                    step, np.array([thread]), "the source", code, mode, (rows, columns, 32), granules
+                    step, np.array([thread]), "the source", code, mode, (rows, columns, 4 * narrow or 32), granules
                 )
                 used = _columns(step, base, int(column.max()) + 1)[np.unique(column)]
                 if first + lane.max() >= LANES:
@@ -93,6 +106,15 @@ def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
                           [Reading(granules, np.zeros(1, np.int64), np.zeros(1, np.int64))])  # fmt: skip
 
     step.run = run
+
+
+def _filled(layout: tuple[Any, ...], narrow: int, granule: int) -> Array:
+    """The granules that tcgen05.cp reads: of `narrow` bits only those of the elements, without the padding."""
+    if not narrow:
+        return matrix_granules(*layout, granule)
+    words = matrix_offsets(*layout).reshape(-1, 4)[:, : narrow // 2, None]  # of the four words of 16 bytes
+    found: Array = np.unique((words + np.arange(0, 4, granule)) // granule)
+    return found
 
 
 def _copied(machine: Machine, index: Any, places: Array, chosen: Any, narrow: int, _: Array) -> None:
@@ -161,9 +183,10 @@ def moved_up(cells: Array) -> Array:
 
 def _mode(step: Step, descriptor: int) -> str:
     """The swizzle of a descriptor."""
-    mode = TCGEN05_SWIZZLES.get(descriptor >> 61)
+    mode = CODES.get(descriptor >> 61)
     if mode is None:
-        raise Error(f"line {step.line}: {step.text}: the swizzle {descriptor >> 61} of the descriptor is not covered")
+        raise Error(f"line {step.line}: {step.text}: the descriptor has the swizzle {descriptor >> 61}; it is "
+                    f"{', '.join(f'{code} ({name})' for code, name in CODES.items())}")  # fmt: skip
     return mode
 
 
@@ -337,11 +360,13 @@ class _Product:
         rows, depth = form.inst.n, form.inst.k
         if name == "A":
             rows, depth = form.inst.m, depth // (2 if form.inst.sparse else 1)
-        mode, bits = _mode(step, code), _shared_bits(form.kind, form.inst, name)
+        mode, bits = _mode(step, code), form.inst.format(name).bits
+        slot = slot_bits(form.kind, bits)
         shape = (rows // self.ctas.shape[1], depth, bits)
         turned = bool(form.fields.get(f"transpose_{name.lower()}", 0))
-        layout = (code, *shape, turned, SWIZZLE_MODES[mode])
-        _check_leading(step, name, code, depth * bits // 8, mode if not turned else f"{mode} along M or N")
+        layout = (code, *shape, turned, mode, slot != bits)
+        _check_major(step, name, form, turned, mode)
+        _check_leading(step, name, code, depth * slot // 8, mode if not turned else f"{mode} along M or N")
         offsets, alone = matrix_offsets(*layout), matrix_granules(*layout, machine.granule)
         _inside(machine, step, int(self.threads[0]), offsets, max(1, bits // 8))
         self.matrices[name] = offsets
@@ -396,9 +421,9 @@ class _Product:
     def _placed(self, lanes: Array) -> Placed | None:
         """The tables of the product for the core, None where it cannot carry it out."""
         form = self.form
-        bits = {name: _shared_bits(form.kind, form.inst, name) for name in "AB"}
+        bits = {name: form.inst.format(name).bits for name in "AB"}
         found = tables(form.execution, "")
-        if found is None or any(form.inst.format(name).bits != size for name, size in bits.items()):
+        if found is None or any(slot_bits(form.kind, size) != size for size in bits.values()):
             return None
         columns = self.starts["D"] + np.arange(form.inst.n)
         memory = {name: self.matrices[name] // (bits[name] // 8) for name in "AB"}
@@ -466,9 +491,8 @@ class _Product:
 
     def _elements(self, name: str, ctas: Array) -> Array:
         """The encodings of a matrix in shared memory, (row, depth), with the sign that the descriptor gives them."""
-        inst, kind = self.form.inst, self.form.kind
-        bits = inst.format(name).bits
-        codes = _elements(self.machine, ctas, self.matrices[name], _shared_bits(kind, inst, name), bits)
+        bits = self.form.inst.format(name).bits
+        codes = _elements(self.machine, ctas, self.matrices[name], slot_bits(self.form.kind, bits), bits)
         negated = self.form.fields.get(f"negate_{name.lower()}", 0)
         return codes ^ codes.dtype.type(1 << bits - 1) if negated else codes
 
@@ -501,6 +525,21 @@ def _inside(machine: Machine, step: Step, thread: int, offsets: Array, size: int
     if last + size > machine.shared_size:
         what = f"shared memory, which has {machine.shared_size} bytes: so far its descriptor reaches"
         machine.outside(step, machine.threads(np.array([thread])), np.array([last]), np.array([True]), what)
+
+
+def _check_major(step: Step, name: str, form: _Form, turned: bool, mode: str) -> None:
+    """Refuse a matrix along M or N, and a swizzle, that PTX does not have (9.7.16.10.1, table 54, table 55)."""
+    type_ = form.inst.format(name)
+    if turned and type_.bits < 8:
+        raise Error(
+            f"line {step.line}: {step.text}: {name} has elements of {type_.bits} bits along M or N: PTX has them along "
+            "K (table 54)"
+        )
+    if (turned and form.kind == "tf32") != (mode == TURNED_TF32):
+        raise Error(
+            f"line {step.line}: {step.text}: {name} has {type_.title} along {'M or N' if turned else 'K'} with the "
+            f"swizzle {mode}: PTX has {TURNED_TF32} for tf32 along M or N, and for nothing else"
+        )
 
 
 def _check_leading(step: Step, name: str, code: int, depth: int, mode: str) -> None:
@@ -557,21 +596,19 @@ def _may_read(memory: TensorMemory, step: Step, thread: int, cta: int, columns: 
         memory.check(step, thread, cta, np.arange(4), left, True)
 
 
-def _shared_bits(kind: str, shaped: Any, name: str) -> int:
-    """The bits of an element in shared memory: those of kind::f8f6f4 and mxf8f6f4 are in bytes."""
-    return 8 if kind in ("f8f6f4", "mxf8f6f4") else int(shaped.format(name).bits)
-
-
 def _elements(machine: Machine, ctas: Array, offsets: Array, slot: int, bits: int) -> Array:
     """The encodings at offsets (row, depth) of the shared memory of CTAs (thread, CTA): (thread, row, depth), with the
-    rows of a thread's second CTA behind those of its first."""
-    size = max(1, slot // 8)
+    rows of a thread's second CTA behind those of its first. Elements of less than a byte follow each other along k."""
+    size = max(1, bits // 8)
     memory = machine.shared.view(f"u{size}")
-    places = (ctas * machine.shared_size)[..., None, None] // size + offsets // size
-    codes: Array = memory[places.reshape(len(ctas), -1, offsets.shape[1])]
-    if slot == 4:
-        half = np.arange(offsets.shape[1]) & 1
-        codes = codes >> (4 * half).astype(np.uint8) & np.uint8(15)
-    elif bits < slot:
-        codes = (codes >> np.uint8(2 if bits == 4 else 0)) & np.uint8((1 << bits) - 1)
-    return codes
+    places = ((ctas * machine.shared_size)[..., None, None] // size + offsets // size).reshape(
+        len(ctas), -1, offsets.shape[1]
+    )
+    codes: Array = memory[places]
+    if bits >= 8:
+        return codes
+    first = np.arange(offsets.shape[1]) * bits % 8
+    if slot != bits:  # a 6-bit element may go on in the next of its 16 bytes
+        codes = codes | memory[places + (first + bits > 8)].astype(np.uint16) << np.uint16(8)
+    found: Array = (codes >> first.astype(codes.dtype)).astype(np.uint8) & np.uint8((1 << bits) - 1)
+    return found

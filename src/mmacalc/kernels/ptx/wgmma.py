@@ -12,11 +12,12 @@ import numpy as np
 
 from ...base.errors import Error
 from ...emulator.fragments import Placed, multiplied, tables
+from ...families.descriptors import SWIZZLES
 from ...ptx.module import is_braced
 from . import reading
 from .machine import WARPGROUP
 from .matrices import Executor, by_warp, catalogued, put_register_rows, register_rows
-from .matrix_descriptors import SWIZZLE_MODES, matrix_granules, matrix_offsets
+from .matrix_descriptors import matrix_granules, matrix_offsets
 from .reading import Reading
 
 TYPE_CHECKING = False
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BUILDERS", "Products"]
 
-# Descriptor of wgmma (PTX ISA 9.7.15.5.1, matrix descriptor): bits 62 and 63.
-WGMMA_SWIZZLES = ("none", "128B", "64B", "32B")
+CODES = {code: name for name, code in SWIZZLES["wgmma"].items()}
+"""The swizzles of a descriptor, by their codes in bits 62 and 63 (PTX ISA 9.7.15.5.1, matrix descriptor)."""
 
 
 class _Product:
@@ -232,8 +233,8 @@ class _Multiply:
         if (given != given[:, :1]).any():
             machine.launch.find("warp", step, f"the descriptor of {name} differs within the warpgroup", threads.number)
         codes = given[:, 0].tolist()
-        modes = [WGMMA_SWIZZLES[code >> 62] for code in codes]
-        layouts = [(code, *shape, SWIZZLE_MODES[mode]) for code, mode in zip(codes, modes)]
+        modes = [CODES[code >> 62] for code in codes]
+        layouts = [(code, *shape, mode, False) for code, mode in zip(codes, modes)]
         offsets = np.stack([matrix_offsets(*layout) for layout in (layouts if len(set(codes)) > 1 else layouts[:1])])
         if (offsets + max(1, shape[2] // 8) > machine.shared_size).any():
             machine.outside(
