@@ -249,28 +249,30 @@ def packed(codes: np.ndarray, bits: int) -> np.ndarray:
 SMALL = {"e2m1": (4, "b4x16_p64"), "e2m3": (6, "b6x16_p32"), "e3m2": (6, "b6x16_p32"), "e4m3": (8, "u8")}
 
 
+@pytest.mark.parametrize("turned", ["", "A", "AB"])
 @pytest.mark.parametrize(("a", "b"), [("e4m3", "e2m1"), ("e2m1", "e3m2"), ("e3m2", "e2m3"), ("e2m3", "e4m3")])
-def test_a_product_of_padded_elements_is_that_of_their_values(a: str, b: str) -> None:
-    rng, k, maps, values, loads, size = np.random.default_rng(5), 128, [], [], [], 0
-    for which, (name, rows) in enumerate(((a, M), (b, N))):
-        bits, element = SMALL[name]
-        codes = rng.integers(0, 1 << bits, (rows, k))
-        if name == "e4m3":
-            codes = codes & 0xBF  # no NaN, and sums that float32 holds
-        values.append(decode(codes, named(name)))
-        raw = aligned(packed(codes, bits))
-        maps.append(mmacalc.tensor_map(raw, (rows, k * bits // 8), swizzle="128B", element=element))
-        size += raw.nbytes
-        loads.append((which, which * 16384, 0, 0))
-    idesc = mmacalc.instruction_descriptor("f8f6f4", M, N, a=a, b=b, d="f32").word
+def test_a_product_of_padded_elements_is_that_of_their_values(a: str, b: str, turned: str) -> None:
+    """A box has 128 elements a row: along k four steps of 32 bytes, along M or N (of which B has 128) of 32 rows."""
+    rng, k, maps, values, loads, words, size = np.random.default_rng(5), 128, [], [], [], [], 0
     inst = mmacalc.instruction("sm_100a", "tcgen05.mma.cta_group::1.kind::f8f6f4").shaped(m=M, n=N, a=a, b=b, d="f32")
-    codes = []
-    for name, order, start in (("A", "row", 0), ("B", "col", 16384)):
-        found = mmacalc.shared_operand(inst, name, order, "128B")
-        codes.append(mmacalc.shared_memory_descriptor(start, found.leading, found.stride, "128B").word)
-    steps = [tuple(code + 2 * step for code in codes) for step in range(4)]
+    for which, (matrix, name, rows) in enumerate((("A", a, M), ("B", b, N))):
+        along, (bits, element), start = matrix in turned, SMALL[name], which * 16384
+        held = 128 if along else rows  # of B along N half of a row's elements are not read
+        codes = rng.integers(0, 1 << bits, (held, k))
+        codes = codes & 0xBF if name == "e4m3" else codes  # no NaN, and sums that float32 holds
+        values.append(decode(codes[:rows], named(name)))
+        raw = aligned(packed(codes.T if along else codes, bits))
+        maps.append(mmacalc.tensor_map(raw, (len(raw), 16 * bits), swizzle="128B", element=element))
+        loads.append((which, start, 0, 0))
+        size += raw.nbytes
+        found = mmacalc.shared_operand(inst, matrix, "row" if matrix == "A" else "col", "128B")
+        assert (found.leading, found.stride) == (0, 1024)  # as of one panel along M or N
+        word = mmacalc.shared_memory_descriptor(start, found.leading, found.stride, "128B").word
+        words.append([word + step * (32 * 128 if along else 32) // 16 for step in range(4)])
+    options = {f"transpose_{name.lower()}": int(name in turned) for name in "AB"}
+    idesc = mmacalc.instruction_descriptor("f8f6f4", M, N, a=a, b=b, d="f32", **options).word
     out = np.zeros((M, N), np.float32)
-    text = product("f8f6f4", idesc, loads, size, steps)
+    text = product("f8f6f4", idesc, loads, size, list(zip(*words)))
     assert mmacalc.launch(mmacalc.load(text)["k"], 1, 128, *maps, out).findings == ()
     assert np.array_equal(out, (values[0] @ values[1].T).astype(np.float32))
 

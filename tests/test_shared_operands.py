@@ -133,8 +133,12 @@ def test_sixteen_small_elements_of_f8f6f4_lie_packed_in_16_bytes(kind, format, b
         assert (found.size, found.depth) == (128 * found.row_bytes, found.row_bytes)
         word = mmacalc.shared_memory_descriptor(0, found.leading, found.stride, swizzle).word
         assert (matrix_offsets(word, 128, found.depth, bits, False, swizzle, True) == found.table).all()
-    with pytest.raises(mmacalc.Error, match=f"reads no elements of {bits} bits MN-major"):
-        mmacalc.shared_operand(inst, "A", "col")
+        turned, row = mmacalc.shared_operand(inst, "A", "col", swizzle), np.arange(128)
+        byte = row // 16 * 16 + row % 16 * bits // 8
+        assert (copied(turned.depth, 128, swizzle)[:, byte] == np.array(turned.table).T).all()
+    four = mmacalc.instruction("B200", "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32").shaped(m=128, n=64)
+    with pytest.raises(mmacalc.Error, match="reads no elements of 4 bits MN-major"):
+        mmacalc.shared_operand(four, "A", "col")
 
 
 def test_an_atom_that_keeps_32_bytes_together_has_four_rows():

@@ -5,8 +5,9 @@
         memory, and padding can only stand behind what one instruction fills (CDNA3 ISA, "Memory Buffer Load to LDS";
         LLVM's AMDGPUUsage, llvm.amdgcn.global.load.lds).
     global_load_async_to_lds_b128   each lane says where in LDS, too: any tile (gfx1250)
-    cp.async.bulk.tensor   TMA fills boxes row by row, swizzled in one of three modes, without padding (PTX ISA, "Tensor
-        swizzling modes"): a row of the tile is as wide as the mode swizzles, a box at most 256 each way
+    cp.async.bulk.tensor   TMA fills boxes row by row, swizzled in one of three modes (of five where there is Tensor
+        Memory), without padding (PTX ISA, "Swizzling modes"): a row of the tile is as wide as the mode swizzles, a box
+        at most 256 each way
 
 Which of these a target has are lines of its catalog file (`lds_copies`).
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from ..base.errors import plural
 from ..base.records import TupleRecord, json_keys
+from ..families.shared_memory import PATTERNS
 from .swizzles import MODES
 
 TYPE_CHECKING = False
@@ -26,8 +28,6 @@ __all__ = ["LdsCopy", "copies"]
 
 MOST_BOX = 256
 """Elements of a box of TMA in each direction (CUDA driver API, cuTensorMapEncodeTiled)."""
-SPANS = {"32B": 32, "64B": 64, "128B": 128}
-"""Bytes of a row that a mode swizzles."""
 LEAST_BOX = 16
 """Bytes of which a box's rows are a multiple."""
 
@@ -109,13 +109,16 @@ def _lane_fault(tile: Tile, placing: Placing, width: int, together: int) -> str:
 def _box(name: str, tile: Tile, placing: Placing) -> LdsCopy:
     """TMA: a box of all rows."""
     width, bits = tile.row_bytes, tile.operand.placement.bits
-    span = next((span for mode, span in SPANS.items() if MODES[mode] == placing.swizzle), 0)
+    spans = {mode: one.row_bytes for mode, one in PATTERNS.items() if one.bits and (one.code >= 0 or
+             tile.operand.instruction.architecture.tcgen05)}  # fmt: skip
+    span = next((span for mode, span in spans.items() if MODES[mode] == placing.swizzle), 0)
+    known = " or ".join(", ".join(spans).rsplit(", ", 1))
     boxes = -(-tile.rows // MOST_BOX)
     fault = ""
     if placing.pad:
-        fault = "TMA puts no padding between rows: a swizzle of 32B, 64B or 128B does what it is for"
+        fault = f"TMA puts no padding between rows: a swizzle of {known} does what it is for"
     elif placing.swizzle.piece(bits) and not span:
-        fault = "TMA swizzles as 32B, 64B or 128B do, and not in other ways"
+        fault = f"TMA swizzles as {known} do, and not in other ways"
     elif span and width != span:
         fault = f"a box's row is the {span} bytes that the mode swizzles; the tile's rows have {width}"
     elif width % LEAST_BOX or width * 8 // bits > MOST_BOX:

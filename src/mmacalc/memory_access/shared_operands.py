@@ -173,7 +173,8 @@ def shared_operand(
         Error: an instruction without such an operand, types that cannot be MN-major, a swizzle wider than the operand,
             offsets that are not multiples of 16, or under which two elements share a byte.
 
-    Sources: PTX ISA 9.1, sections 9.7.15.5.1 and 9.7.16.3; one source, not measured on hardware.
+    Sources: PTX ISA 9.1, sections 9.7.15.5.1 and 9.7.16.3; one source, not measured on hardware. That padded elements
+    may lie along M or N is CUTLASS's (blackwell_functionality.md); the ISA's table 54 has them along K alone.
 
     >>> import mmacalc
     >>> wgmma = mmacalc.instruction("H100", "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16")
@@ -194,8 +195,8 @@ def shared_operand(
     ctas = inst.form.cta_group if isinstance(inst, TensorMemoryInstruction) else 1
     rows = (inst.m if matrix == "A" else inst.n) // ctas
     depth = inst.k // 2 if matrix == "A" and inst.sparse else inst.k
-    _check_major(inst, matrix, major, bits)
-    swizzle = _swizzle(inst, unit, swizzle, major, rows, bits)
+    _check_major(inst, matrix, major, slot)
+    swizzle = _swizzle(unit, swizzle, major, rows, slot)
     width = ATOMS[swizzle].row_bytes
     whole = max(depth, width * 8 // slot) if major == "k" else depth
     packed = _packed(major, ATOMS[swizzle], whole * slot // 8 if major == "k" else whole)
@@ -214,7 +215,7 @@ def shared_operand(
 
 
 def _check_major(inst: Instruction, matrix: str, major: str, bits: int) -> None:
-    """Refuse an MN-major operand that the instruction cannot read."""
+    """Refuse an MN-major operand that the instruction cannot read. bits: of an element's slot."""
     if major == "k":
         return
     turn = f"give --order {'row' if matrix == 'A' else 'col'} (order=) for {matrix} K-major"
@@ -224,8 +225,8 @@ def _check_major(inst: Instruction, matrix: str, major: str, bits: int) -> None:
         raise Error(f"{inst.name} reads no elements of {bits} bits MN-major; {turn}")
 
 
-def _swizzle(inst: Instruction, unit: str, asked: str | None, major: str, rows: int, bits: int) -> str:
-    """The swizzle that was asked for, or the widest whose atoms divide the operand."""
+def _swizzle(unit: str, asked: str | None, major: str, rows: int, bits: int) -> str:
+    """The swizzle that was asked for, or the widest whose atoms divide the operand. bits: of an element's slot."""
     known = SWIZZLES[unit]
     turned_tf32 = unit == "tcgen05" and major == "mn" and bits == 32
     if asked is not None and asked not in known:
@@ -236,8 +237,7 @@ def _swizzle(inst: Instruction, unit: str, asked: str | None, major: str, rows: 
     fits = [name for name in whole if turned_tf32 == (name == "128B base32B")]
     if not fits or (asked is not None and asked not in fits):
         raise Error(
-            f"{rows} elements of {bits} bits are {rows * bits // 8} bytes, no multiple of the "
-            f"{ATOMS[asked or '128B'].row_bytes} "
+            f"{rows} elements are {rows * bits // 8} bytes, no multiple of the {ATOMS[asked or '128B'].row_bytes} "
             f"of an MN-major row under this swizzle{'; ' + ', '.join(fits) + ' fit' if fits else ''}"
         )
     return asked or fits[-1]

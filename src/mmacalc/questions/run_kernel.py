@@ -12,7 +12,8 @@ Arguments in the kernel's order: FILE.npy is an array that the kernel reads, its
 file keeps them; out:FILE.npy one that is written back when the kernel has ended well, out:FILE.npy:TYPE:SHAPE one that
 begins as zeros (f4 is float32, u2 uint16 ...); null is a null pointer; 5 is an integer of the argument's size, 5.0 a
 float of it. map:BOX:a.npy, or map:64x64:128B:a.npy, is a tensor map (CUtensorMap) of an array: the box that one copy
-moves, rows first, and the swizzle; out:FILE.npy also there. buffer:FILE or buffer:0x00FF... is all arguments as they
+moves, rows first, and the swizzle (128B-base32B keeps 32 bytes together); out:FILE.npy also there. Bytes of a.npy that
+hold smaller elements: map:8x64:128B:b4x16_p64:a.npy. buffer:FILE or buffer:0x00FF... is all arguments as they
 lie in memory (HIP_LAUNCH_PARAM_BUFFER_POINTER); behind it 16=a.npy or 24=out:d.npy:f4:64x64 puts the address of an
 array into the eight bytes from byte 16 or 24.
 --limit stops a kernel that does not end, and says where its waves are then; so does Ctrl-C.

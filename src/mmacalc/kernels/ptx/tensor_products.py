@@ -492,7 +492,8 @@ class _Product:
     def _elements(self, name: str, ctas: Array) -> Array:
         """The encodings of a matrix in shared memory, (row, depth), with the sign that the descriptor gives them."""
         bits = self.form.inst.format(name).bits
-        codes = _elements(self.machine, ctas, self.matrices[name], slot_bits(self.form.kind, bits), bits)
+        turned = bool(self.form.fields.get(f"transpose_{name.lower()}", 0))
+        codes = _elements(self.machine, ctas, self.matrices[name], (slot_bits(self.form.kind, bits), bits), turned)
         negated = self.form.fields.get(f"negate_{name.lower()}", 0)
         return codes ^ codes.dtype.type(1 << bits - 1) if negated else codes
 
@@ -528,12 +529,13 @@ def _inside(machine: Machine, step: Step, thread: int, offsets: Array, size: int
 
 
 def _check_major(step: Step, name: str, form: _Form, turned: bool, mode: str) -> None:
-    """Refuse a matrix along M or N, and a swizzle, that PTX does not have (9.7.16.10.1, table 54, table 55)."""
+    """Refuse a matrix along M or N, and a swizzle, that PTX does not have (9.7.16.10.1, table 54, table 55). Padded
+    elements along M or N are CUTLASS's (blackwell_functionality.md); table 54 has them along K alone."""
     type_ = form.inst.format(name)
-    if turned and type_.bits < 8:
+    if turned and slot_bits(form.kind, type_.bits) < 8:
         raise Error(
-            f"line {step.line}: {step.text}: {name} has elements of {type_.bits} bits along M or N: PTX has them along "
-            "K (table 54)"
+            f"line {step.line}: {step.text}: {name} has elements of {type_.bits} bits along M or N: kind::{form.kind} "
+            "has them along K"
         )
     if (turned and form.kind == "tf32") != (mode == TURNED_TF32):
         raise Error(
@@ -596,9 +598,11 @@ def _may_read(memory: TensorMemory, step: Step, thread: int, cta: int, columns: 
         memory.check(step, thread, cta, np.arange(4), left, True)
 
 
-def _elements(machine: Machine, ctas: Array, offsets: Array, slot: int, bits: int) -> Array:
+def _elements(machine: Machine, ctas: Array, offsets: Array, sizes: tuple[int, int], turned: bool) -> Array:
     """The encodings at offsets (row, depth) of the shared memory of CTAs (thread, CTA): (thread, row, depth), with the
-    rows of a thread's second CTA behind those of its first. Elements of less than a byte follow each other along k."""
+    rows of a thread's second CTA behind those of its first. sizes: the bits of a slot and of an element. Elements of
+    less than a byte follow each other along k, or along the rows where the matrix is turned."""
+    slot, bits = sizes
     size = max(1, bits // 8)
     memory = machine.shared.view(f"u{size}")
     places = ((ctas * machine.shared_size)[..., None, None] // size + offsets // size).reshape(
@@ -607,7 +611,8 @@ def _elements(machine: Machine, ctas: Array, offsets: Array, slot: int, bits: in
     codes: Array = memory[places]
     if bits >= 8:
         return codes
-    first = np.arange(offsets.shape[1]) * bits % 8
+    along = np.tile(np.arange(len(offsets)), ctas.shape[1])[:, None] if turned else np.arange(offsets.shape[1])
+    first = along * bits % 8
     if slot != bits:  # a 6-bit element may go on in the next of its 16 bytes
         codes = codes | memory[places + (first + bits > 8)].astype(np.uint16) << np.uint16(8)
     found: Array = (codes >> first.astype(codes.dtype)).astype(np.uint8) & np.uint8((1 << bits) - 1)
