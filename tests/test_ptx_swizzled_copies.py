@@ -308,3 +308,28 @@ def test_tf32_along_m_and_n_is_read_where_tensor_copies_with_atoms_of_32_bytes_p
     wrong = product("tf32", idesc ^ 3 << 15, loads, size, list(zip(*codes)))
     with pytest.raises(mmacalc.Error, match="PTX has 128B base32B for tf32 along M or N, and for nothing else"):
         mmacalc.launch(mmacalc.load(wrong)["k"], 1, 128, *maps, out)
+
+
+@pytest.mark.parametrize(("name", "source"), [("e2m1", "b4x16_p64"), ("e3m2", "b6x16_p32")])
+def test_a_copy_to_tensor_memory_reads_padded_elements_and_not_the_padding(name: str, source: str) -> None:
+    """tcgen05.cp gives each a byte, four bits at bits 5 to 2 of it (CUTLASS, copy_sm100.hpp)."""
+    bits, element = SMALL[name]
+    codes = np.random.default_rng(8).integers(0, 1 << bits, (M, 128))
+    raw = aligned(packed(codes, bits))
+    made = mmacalc.tensor_map(raw, (M, 16 * bits), swizzle="128B", element=element)
+    text = product("f16", 0, [(0, 0, 0, 0)], raw.nbytes, [])
+    word = mmacalc.shared_memory_descriptor(0, 16, 1024, "128B").word
+    copy = f"add.u64 %d4, %d3, {word}; tcgen05.cp.cta_group::1.128x128b.b8x16.{source} [%r3], %d4;\n tcgen05.commit"
+    names, stores = text[text.index("{%r20") : text.index("}, [%r4]")], text[text.index("st.global") :]
+    few = {
+        "x64": "x4",
+        names: "{%r20, %r21, %r22, %r23",
+        "%r0, 256": "%r0, 16",
+        " tcgen05.commit": copy,
+        stores[: stores.index("bar.sync")]: "".join(f"st.global.b32 [%d5+{4 * at}], %r{20 + at};" for at in range(4)),
+    }
+    for old, new in few.items():
+        text = text.replace(old, new)
+    out = np.zeros((M, 16), np.uint8)
+    assert mmacalc.launch(mmacalc.load(text)["k"], 1, 128, made, made, out).findings == ()
+    assert np.array_equal(out, codes[:, :16] << (2 if bits == 4 else 0))
