@@ -43,6 +43,8 @@ CASES = [
     ("sm_90a", f"{WGMMA}.m64n24k8.f32.tf32.tf32", ("row", "row"), (70, 40, 76), {"epilogue": "bias=row"}),
     ("gfx942", "v_mfma_i32_16x16x32_i8", ("row", "col"), (40, 24, 300), {"split_k": 2, "block_scales": "1x128,1x128"}),
     ("gfx950", "v_mfma_i32_32x32x16_i8", ("col", "row"), (70, 40, 512), {"block_scales": "1x256,64x256"}),
+    ("gfx950", "v_mfma_f32_32x32x16_bf8_fp8", ("row", "row"), (70, 29, 334),
+     {"block_scales": "128x128,128x128", "stages": 2}),
     ("sm_80", f"{MMA}.m16n8k16.row.col.s32.s8.s8.s32", ("col", "row"), (40, 24, 224), {"block_scales": "1x32,1x32"}),
     ("sm_100a", f"{TCGEN05}1.kind::i8", ("row", "col"), (14, 38, 300),
      {"m": 64, "n": 64, "split_k": 2, "batch": 2, "block_scales": "1x128,64x128", "epilogue": "relu"}),

@@ -222,6 +222,11 @@ def _adding(sums: Sums, sides: list[Held], slots: int, hip: bool, inline: str) -
     yield "// Adds what a block of k has summed up, and loads the scales of the next."
     yield f"const auto add_block = [&](int next){inline} {{"
     indent = "    "
+    if hip and sums.fragment.operand.instruction.architecture.targets[0].startswith("gfx9"):
+        yield "    // Around branches clang 22.1.8 does not always wait for the products."
+        yield "    __builtin_amdgcn_sched_barrier(0);"
+        yield f'    asm volatile("{PRODUCT_WAIT}");'
+        yield "    __builtin_amdgcn_sched_barrier(0);"
     for name, index in zip(sums.names, ("i", "j")):
         if f"[{index}]" in sums.tile:
             yield "#pragma unroll"
@@ -264,15 +269,7 @@ def end_of_stage(found: Plan | CudaPlan, stage: int = 0) -> Iterator[str]:
         return
     depth = found.scales.depth
     condition = "" if depth == (stage or found.block_k) else f"if ((k + BLOCK_K) % {depth} == 0 || k + BLOCK_K >= K) "
-    if condition and found.instruction.architecture.targets[0].startswith("gfx9"):
-        yield f"{condition}{{"
-        yield "    // Behind a branch clang 22.1.8 does not always wait for the products."
-        yield f'    asm volatile("{PRODUCT_WAIT}");'
-        yield "    __builtin_amdgcn_sched_barrier(0);"
-        yield f"    add_block(k / {depth} + 1);"
-        yield "}"
-    else:
-        yield f"{condition}add_block(k / {depth} + 1);"
+    yield f"{condition}add_block(k / {depth} + 1);"
 
 
 def finer_blocks(found: AnyPlan, stage: int = 0) -> int:
