@@ -2,6 +2,7 @@
 
     python benchmarks/bench_generated_attention.py                    every target, heads of 128, f16, not causal
     python benchmarks/bench_generated_attention.py gfx942 sm_90a      only these
+    python benchmarks/bench_generated_attention.py fp8 gfx950 128x128 of fp8 (AMD), another tile
 
 Needs Triton (its wheel compiles without a GPU, and has nvdisasm), clang-22, nvcc. Of AMD both kernels are profiled on
 the emulator with two numbers of keys, and one is subtracted from the other, so the counts are those of the loop: of
@@ -30,21 +31,26 @@ from triton.compiler import ASTSource
 
 import mmacalc
 from bench_generated_cuda import every_loop, products_of, usage
+from mmacalc.arithmetic.codecs import encode
 from mmacalc.codegen.attention import attention_plan
 from mmacalc.codegen.attention_choice import attention_instruction
 from mmacalc.codegen.attention_cuda_plan import cuda_attention_plan
+from mmacalc.formats import FORMATS
 from mmacalc.kernels.ptx.profiling import occupancy
 from triton_gemms import differences
 
 HEAD = 128
+FP8 = ("gfx942", "gfx950", "gfx1201", "gfx1250")
 BLOCKS = 2  # of NVIDIA's kernels on the emulator
 WARPS = {"sm_80": 4, "sm_90a": 8, "sm_100a": 8, "sm_120a": 4}  # of Triton's kernel
 AMD = {"gfx90a": 64, "gfx942": 64, "gfx950": 64, "gfx1100": 32, "gfx1201": 32, "gfx1250": 32}
+KINDS = (tl.float16, tl.float8e4nv, tl.float8e4b8)
+TRITON = {"f16": "fp16", "e4m3": "fp8e4nv", "e4m3fnuz": "fp8e4b8"}  # by our names
 GROUPS = {"gfx1100": 2, "gfx1201": 2}  # of AMD's kernels on the emulator, whose instructions the model follows; else 4
 
 
 @triton.jit
-def attention(q, k, v, o, keys, scale, m: tl.constexpr, n: tl.constexpr, width: tl.constexpr):
+def attention(q, k, v, o, keys, scale, m: tl.constexpr, n: tl.constexpr, width: tl.constexpr, kind: tl.constexpr):
     """O of the first m queries: keys are a multiple of n."""
     rows, at, inner = tl.arange(0, m) + tl.program_id(0) * m, tl.arange(0, n), tl.arange(0, width)
     queries = tl.load(q + rows[:, None] * width + inner[None, :])
@@ -57,18 +63,21 @@ def attention(q, k, v, o, keys, scale, m: tl.constexpr, n: tl.constexpr, width: 
         powers = tl.math.exp2(scores * scale - new[:, None])
         less = tl.math.exp2(most - new)
         values = tl.load(v + columns[:, None] * width + inner[None, :])
-        sums = tl.dot(powers.to(tl.float16), values, sums * less[:, None])
+        sums = tl.dot(powers.to(kind), values, sums * less[:, None])
         total = total * less + tl.sum(powers, 1)
         most = new
-    tl.store(o + rows[:, None] * width + inner[None, :], (sums / total[:, None]).to(tl.float16))
+    tl.store(o + rows[:, None] * width + inner[None, :], (sums / total[:, None]).to(o.dtype.element_ty))
 
 
-def of_triton(machine: GPUTarget, m: int, n: int, warps: int) -> Any:
+def of_triton(machine: GPUTarget, m: int, n: int, warps: int, form: str = "f16") -> Any:
     """What Triton makes of it."""
     names: Any = attention.arg_names
-    signature = dict(zip(names, ["*fp16"] * 4 + ["i32", "fp32"])) | dict.fromkeys(names[6:], "constexpr")
+    kind = TRITON[form]
+    of_o = "fp16" if form == "f16" else "bf16"
+    signature = dict(zip(names, [f"*{kind}"] * 3 + [f"*{of_o}", "i32", "fp32"])) | dict.fromkeys(names[6:], "constexpr")
+    constants = {"m": m, "n": n, "width": HEAD, "kind": {str(each): each for each in KINDS}[kind]}
     aligned = {(at,): [["tt.divisibility", 16]] for at in range(5)}
-    source = ASTSource(fn=attention, signature=signature, constexprs={"m": m, "n": n, "width": HEAD}, attrs=aligned)
+    source = ASTSource(fn=attention, signature=signature, constexprs=constants, attrs=aligned)
     return triton.compile(source, target=machine, options={"num_warps": warps})
 
 
@@ -96,23 +105,24 @@ def issued(profile: Any, keys: int, waves: int, groups: int) -> tuple[float, flo
     return counts["matrix"] / each, (sum(counts.values()) - counts["matrix"]) / each, words
 
 
-def amd(target: str, folder: Path) -> None:
+def amd(target: str, folder: Path, element: str = "f16", tile: str | None = None) -> None:
     """The lines of an AMD target."""
-    inst = attention_instruction(target, (1, 1, 64, 64, HEAD))
-    found, groups = attention_plan(inst, HEAD), GROUPS.get(target, 4)
+    inst, formats = attention_instruction(target, (1, 1, 64, 64, HEAD), element)
+    found, groups = attention_plan(inst, HEAD, tile=tile, fields=formats), GROUPS.get(target, 4)
     path = folder / "kernel.hip"
-    path.write_text(mmacalc.generate(inst, attention=(1, 1, 64, 64, HEAD)))
+    path.write_text(mmacalc.generate(inst, attention=(1, 1, 64, 64, HEAD), tile=tile, **formats))
     command = f"clang-22 -x hip --offload-arch={target} --cuda-device-only -nogpuinc -nogpulib -O2".split()
     options = ["-mllvm", "-amdgpu-enable-vopd=0"] * (target == "gfx1250")  # as the source says
     subprocess.run([*command, *options, "--no-gpu-bundle-output", "-o", "k.hsaco", path], cwd=folder, check=True)
     ours, m = mmacalc.load(folder / "k.hsaco")[found.name], found.block_m
-    made = of_triton(GPUTarget("hip", target, AMD[target]), m, found.block_n, 4)
+    made = of_triton(GPUTarget("hip", target, AMD[target]), m, found.block_n, 4, found.form)
     (folder / "t.hsaco").write_bytes(made.asm["hsaco"])
     theirs = mmacalc.load(folder / "t.hsaco")[made.metadata.name]
 
     def arrays(keys: int) -> list[Any]:
-        rng, queries = np.random.default_rng(0), groups * m
-        return [rng.standard_normal((rows, HEAD)).astype(np.float16) for rows in (queries, keys, keys, queries)]
+        rng, queries, form = np.random.default_rng(0), groups * m, FORMATS[found.form]
+        given = [encode(rng.standard_normal((rows, HEAD)), form) for rows in (queries, keys, keys)]
+        return [*given, np.zeros((queries, HEAD), np.uint16)]
 
     def profile_ours(keys: int) -> Any:
         rows, heads = [HEAD] * 4, [0] * 4
@@ -147,7 +157,7 @@ def innermost(cubin: Path, kernel: str) -> tuple[int, int, str]:
 
 def nvidia(target: str, folder: Path) -> None:
     """The lines of an NVIDIA target."""
-    inst = attention_instruction(target, (1, 1, 64, 64, HEAD))
+    inst, _ = attention_instruction(target, (1, 1, 64, 64, HEAD))
     found = cuda_attention_plan(inst, HEAD)
     (folder / "kernel.cu").write_text(mmacalc.generate(inst, attention=(1, 1, 64, 64, HEAD)))
     for what in ("cubin", "ptx"):
@@ -201,9 +211,14 @@ def used(path: Path, name: str, m: int, n: int, threads: int, shared: int, furth
 def main(words: list[str]) -> None:
     print(f"Triton {triton.__version__}; instructions of a warp for a tile, and for 1,000 products of all warps")
     print(f"{'':18} {'tile':9} warps products   others    1,000")
-    for target in words or (*WARPS, *AMD):
+    fp8, tile = "fp8" in words, next((word for word in words if word[0].isdigit()), None)
+    targets = [word for word in words if word != "fp8" and word != tile]
+    for target in targets or (FP8 if fp8 else (*WARPS, *AMD)):
         with tempfile.TemporaryDirectory() as name:
-            (amd if target in AMD else nvidia)(target, Path(name))
+            if target in AMD:
+                amd(target, Path(name), "fp8" if fp8 else "f16", tile)
+            else:
+                nvidia(target, Path(name))
 
 
 if __name__ == "__main__":

@@ -14,12 +14,9 @@ from oracles.emulated_kernel import ATTENTION, ptx_of
 
 EMPTY = 0x7DAD  # a NaN of f16; of bf16 a large number
 GAP = 16  # bytes between rows in memory
-ROUNDING = {"f16": 2.0**-11, "bf16": 2.0**-8, "e4m3": 2.0**-4}
-SMALLEST = {
-    "f16": 2.0**-25,
-    "bf16": 0.0,
-    "e4m3": 2.0**-16,
-}  # half of the smallest number; of P, which e4m3 has times 2^6
+ROUNDING = {"f16": 2.0**-11, "bf16": 2.0**-8, "e4m3": 2.0**-4, "e5m2": 2.0**-3}
+# Half of the smallest number; of P, which e4m3 has times 2^6 (fnuz: 2^5), e5m2 times 2^7.
+SMALLEST = {"f16": 2.0**-25, "bf16": 0.0, "e4m3": 2.0**-16, "e5m2": 2.0**-24}
 FLUSHED = {("gfx90a", "f16"): 2.0**-14}  # operands of MFMA that are read as 0
 
 
@@ -29,13 +26,16 @@ class Attention:
     def __init__(self, target, name, head, causal, folder, wave=None, tile=None, head_v=None, window=None, **shape):
         self.inst, self.head, self.causal, self.target = mmacalc.instruction(target, name), head, causal, target
         self.head_v, self.window = head_v or head, window
-        self.inst, _ = self.inst.split_parameters(shape)
+        self.inst, formats = self.inst.split_parameters(shape)
         hip = self.inst.architecture.family.language == "hip"
         self.plan = (attention_plan if hip else cuda_attention_plan)(
-            self.inst, head, Seen(causal, window or 0), **({"wave": wave} if hip else {}), tile=tile, head_v=self.head_v
-        )
+            self.inst, head, Seen(causal, window or 0), tile=tile, head_v=self.head_v,
+            **({"wave": wave, "fields": formats} if hip else {}),
+        )  # fmt: skip
         sizes = (1, 2, 64, 64, head) + ((head_v,) if head_v else ())
-        self.source = mmacalc.generate(self.inst, attention=sizes, causal=causal, window=window, wave=wave, tile=tile)
+        self.source = mmacalc.generate(
+            self.inst, attention=sizes, causal=causal, window=window, wave=wave, tile=tile, **formats
+        )
         if hip:
             path = compiled(self.source, target, folder / "a.hsaco", self.plan.wave, OPTIONS.get(target, ()))
         else:
@@ -43,16 +43,16 @@ class Attention:
         self.options = {} if hip else {"shared": self.plan.shared}
         self.path, self.kernel = path, mmacalc.load(path)[self.plan.name]
 
-    def launch(self, batches, heads, group, queries, keys, rows_first=False, seed=0, size=1):
+    def launch(self, batches, heads, group, queries, keys, rows_first=False, seed=0, size=1, schedule=None):
         """Random normal numbers: (the report, the largest part of the bound that an element of O errs by, that of L).
 
         Args:
             rows_first: memory has [batch][row][head], else [batch][head][row]. size: of Q, times that of the others.
         """
-        rng, form = np.random.default_rng(seed), self.inst.format("A")
+        rng, (of_q, of_k) = np.random.default_rng(seed), (FORMATS[name] for name in (self.plan.form_p, self.plan.form))
         shapes = [(batches, heads, queries), *[(batches, heads // group, keys)] * 2, (batches, heads, queries)]
         widths = (self.head, self.head, self.head_v, self.head_v)
-        forms = (form, form, form, FORMATS["bf16"] if form.bits == 8 else form)
+        forms = (of_q, of_k, of_k, FORMATS["bf16"] if of_k.bits == 8 else of_k)
         tensors = [Tensor(*each, rows_first) for each in zip(shapes, widths, forms)]
         q, k, v = (
             tensor.fill(rng.standard_normal((*tensor.shape, tensor.head)) * factor)
@@ -69,7 +69,7 @@ class Attention:
         strides = [tensor.strides[at] for at in (2, 1, 0) for tensor in strided]
         report = mmacalc.launch(
             self.kernel, (-(-queries // self.plan.block_m), heads, batches), self.plan.threads,
-            *given, lse, queries, keys, heads, group, scale, *strides, **self.options,
+            *given, lse, queries, keys, heads, group, scale, *strides, schedule=schedule, **self.options,
         )  # fmt: skip
         k, v = (np.repeat(each, group, 1) for each in (k, v))
         o, o_bound, right, l_bound = self.expected(q, k, v, float(scale))
@@ -86,8 +86,8 @@ class Attention:
         exp(S) by as much, relatively; exp2 with the rounding of its argument; sums over the keys. MFMA and mma cut
         instead of rounding, so 2^-23 for each; RDNA3's products of pairs err by some more.
         """
-        head, keys, form = self.head, k.shape[2], self.inst.format("A").name
-        of_o = "bf16" if form == "e4m3" else form
+        head, keys, form = self.head, k.shape[2], self.plan.form_p.removesuffix("fnuz")
+        of_o = "bf16" if FORMATS[self.plan.form_p].bits == 8 else form
         ulp = 2.0**-23 * (4 if self.target.startswith("gfx11") else 1)
         # Sums of e4m3 have 14 bits on Ada and Hopper: of 33 that are added at once each is cut 2^-13 below the largest.
         cut = 33 * 2.0**-13 if form == "e4m3" and self.target in ("sm_89", "sm_90a") else 0

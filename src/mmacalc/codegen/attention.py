@@ -12,9 +12,13 @@ P = exp(S - largest) is handed from the first product to the second in registers
 
 Where `chain` relabels k, the rows of K are put into LDS in that order (around NVIDIA's instructions of 8 bits V's keys
 take it); where elements would have to move between lanes they are exchanged (RDNA3), or go through LDS.
+
+Of 8 bits K and V have the format of the instruction's A, Q and P that of B (NVIDIA: e4m3 all), and O is of bf16.
 """
 
 from __future__ import annotations
+
+from math import lcm
 
 from ..base.checks import require_int, shown
 from ..base.errors import Error
@@ -28,14 +32,14 @@ from .staging import Side
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ..model import Instruction
+    from ..model import Architecture, Instruction
     from .gemm_lds import Piece, Turn
 
 __all__ = [
-    "FORMATS", "FP8", "KEYS", "MOST_HEAD", "AttentionPlan", "Problem", "Seen", "attention_plan", "checked_instruction",
-    "problem_of", "seen_of", "tile_of",
+    "FORMATS", "FP8", "KEYS", "MOST_HEAD", "AttentionPlan", "Growth", "Problem", "Seen", "attention_plan",
+    "checked_instruction", "elements_of", "growth_of", "o_format", "problem_of", "seen_of", "tile_of",
 ]  # fmt: skip
 
 WORKGROUP_QUERIES = 128
@@ -46,7 +50,41 @@ FEWER_KEYS = {"gfx11": 16, "gfx10": 16, "gfx120": 32}
 halves of a wave hold all of Q, three quarters)."""
 MOST_HEAD = 256
 FORMATS = ("f16", "bf16")
-FP8 = "e4m3"  # of NVIDIA: Q, K and V; P is rounded to it, O is of bf16
+FP8 = "e4m3"  # of NVIDIA: Q, K and V; P is rounded to it
+SMALL = {"fp8": FP8, "bf8": "e5m2"}  # by the names that AMD's instructions have for them
+
+
+class Growth(TupleRecord):
+    """Of the exponentials that become P, as powers of 2: what they are multiplied by, so that fewer of them are below
+    its format's smallest number; and how far they may grow beyond that before O is multiplied."""
+
+    offset: int
+    most: int
+
+
+MOST_GROWTH = Growth(0, 8)
+"""Exponentials of up to 256 are rounded as exactly as those of up to 1 (FlashAttention-4: Algorithm and Kernel
+Pipelining Co-Design, Zadouri et al., 2026)."""
+GROWTHS = {"e4m3": Growth(6, 2), "e4m3fnuz": Growth(5, 2), "e5m2": Growth(7, 8), "e5m2fnuz": Growth(7, 8)}
+"""The sum is within the largest number of a format, 448, 240 and 57,344. FlashAttention-3 multiplies by 2^8."""
+
+
+def growth_of(form: str) -> Growth:
+    """How far exponentials grow that are rounded to a format.
+
+    >>> growth_of("e4m3"), growth_of("bf16")
+    (Growth(offset=6, most=2), Growth(offset=0, most=8))
+    """
+    return GROWTHS.get(form, MOST_GROWTH)
+
+
+def o_format(form: str) -> str:
+    """The format of O, by that of V.
+
+    >>> o_format("f16"), o_format("e4m3fnuz")
+    ('f16', 'bf16')
+    """
+    return "bf16" if form in GROWTHS else form
 
 
 class Problem(TupleRecord):
@@ -75,14 +113,15 @@ class Problem(TupleRecord):
 class AttentionPlan(TupleRecord):
     """The sizes of an attention kernel of AMD.
 
-    head: elements of a row of Q and K; seen: which keys a query sees; waves: of a workgroup;
-    tiles_q: query tiles of the instruction in a wave; kpack: instructions whose k a lane reads at once; k, v: how they
-    go through LDS; v_turn: how V is transposed in registers on the way; handover: how P goes from product to product:
-    "registers", "exchange" (with the other half of the wave) or "LDS"; keys: for each row of the first product's
-    results, in groups of `unit`, the key that it has in its group.
+    fields: modifiers, which choose formats; head: elements of a row of Q and K; seen: which keys a query sees; waves:
+    of a workgroup; tiles_q: query tiles of the instruction in a wave; kpack: instructions whose k a lane reads at once;
+    k, v: how they go through LDS; v_turn: how V is transposed in registers on the way; handover: how P goes from
+    product to product: "registers", "exchange" (with the other half of the wave) or "LDS"; keys: for each row of the
+    first product's results, in groups of `unit`, the key that it has in its group.
     """
 
     instruction: Instruction
+    fields: Mapping[str, int]
     wave: int
     head: int
     seen: Seen
@@ -98,7 +137,20 @@ class AttentionPlan(TupleRecord):
     @property
     def name(self) -> str:
         """The name of the kernel."""
-        return f"attention_{kernel_name(self.instruction)}_{Problem.heads_name(self.head, self.head_v)}{self.seen.name}"
+        inst = self.instruction
+        formats = "".join(f"_{form}" for form in (self.form, self.form_p)) if inst.choices else ""
+        heads = Problem.heads_name(self.head, self.head_v)
+        return f"attention_{kernel_name(inst)}{formats}_{heads}{self.seen.name}"
+
+    @property
+    def form(self) -> str:
+        """The format of K and V."""
+        return self.instruction.format("A", self.fields).name
+
+    @property
+    def form_p(self) -> str:
+        """The format of Q and P."""
+        return self.instruction.format("B", self.fields).name
 
     @property
     def head_v(self) -> int:
@@ -211,11 +263,27 @@ def tile_of(given: str | Sequence[int] | None, default: tuple[int, int]) -> tupl
     return m, n
 
 
-def checked_instruction(inst: Instruction) -> None:
+def elements_of(architecture: Architecture) -> dict[str, str]:
+    """The formats of Q, K and V that attention takes on an architecture, by the names that `--type` has for them.
+
+    >>> import mmacalc
+    >>> elements_of(mmacalc.architecture("gfx942"))
+    {'f16': 'f16', 'bf16': 'bf16', 'fp8': 'e4m3fnuz', 'bf8': 'e5m2fnuz'}
+    """
+    small = {"fp8": FP8}
+    if architecture.family.language == "hip":
+        small = {name: architecture.format_names.get(name, usual) for name, usual in SMALL.items()}
+    return {**dict(zip(FORMATS, FORMATS)), **small}
+
+
+def checked_instruction(inst: Instruction, fields: Mapping[str, int] = {}) -> None:
     """Refuse an instruction around which no attention kernel is written.
 
+    Args:
+        fields: modifiers, which choose formats.
+
     Raises:
-        Error: it is sparse, scaled, of several blocks, not of f16, bf16 or (NVIDIA) e4m3, or does not add up in f32.
+        Error: it is sparse, scaled, of several blocks, of formats that are not covered, or does not add up in f32.
     """
     dense = not inst.sparse and not inst.scaled and inst.blocks == 1 and "wmma" not in inst.features
     if not dense or inst.flops == 0:
@@ -223,9 +291,11 @@ def checked_instruction(inst: Instruction) -> None:
             "attention is generated around MFMA, WMMA of AMD, mma.sync, wgmma and tcgen05.mma: dense, without block "
             f"scales, of one block; not {inst.name}"
         )
-    forms = [inst.format(name).name for name in "AB"]
-    known = (*FORMATS, *[FP8] * (inst.architecture.family.language == "cuda"))
-    if forms[0] != forms[1] or forms[0] not in known:
+    forms = [inst.format(name, fields).name for name in "AB"]
+    known = list(elements_of(inst.architecture).values())
+    of_8_bits = {*known} - {*FORMATS}
+    mixed = inst.architecture.family.language == "hip" and {*forms} <= of_8_bits  # K and V of one, Q and P of another
+    if forms[0] not in known or not (forms[0] == forms[1] or mixed):
         words = " and ".join([", ".join(known[:-1]), known[-1]])
         raise Error(
             f"attention is generated for {words}; A of {inst.name} is {forms[0]} and B {forms[1]}: use an instruction "
@@ -245,11 +315,12 @@ def attention_plan(
     wave: int | None = None,
     tile: str | Sequence[int] | None = None,
     head_v: int = 0,
+    fields: Mapping[str, int] = {},
 ) -> AttentionPlan:
     """The sizes of an attention kernel around an AMD instruction.
 
     Args:
-        head_v: elements of a row of V and O; 0: as of Q and K.
+        head_v: elements of a row of V and O; 0: as of Q and K. fields: modifiers that choose formats.
 
     Raises:
         Error: an instruction, a head size or a tile that does not fit; the message says what would.
@@ -259,7 +330,8 @@ def attention_plan(
     >>> found.block_m, found.block_n, found.handover, found.keys[:12]
     (128, 64, 'registers', (0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7))
     """
-    checked_instruction(inst)
+    fields = inst.resolved(fields)
+    checked_instruction(inst, fields)
     size, head_v = inst.architecture.wave(wave), head_v or head
     kpack = kpack_of(inst, size)
     each = max(1, WAVE_QUERIES[size] // inst.n) * inst.n  # queries of a wave
@@ -270,7 +342,7 @@ def attention_plan(
         raise Error(
             f"the head size of {inst.name} is a multiple of {least} up to {MOST_HEAD}, such as 64; got {wrong[0]}"
         )
-    default = _default_keys(inst, (head, head_v), max(1, WORKGROUP_QUERIES // each) * size)
+    default = max(unit, _default_keys(inst, (head, head_v), max(1, WORKGROUP_QUERIES // each) * size))
     queries, keys = tile_of(tile, (WORKGROUP_QUERIES, default))
     if queries % each or keys % unit or not 0 < queries // each <= 16 or keys < 1:
         raise Error(
@@ -279,7 +351,7 @@ def attention_plan(
         )
     k, v = _sides(inst, (head, head_v), keys, (size, kpack, queries // each * size))
     found = AttentionPlan(
-        inst, size, head, seen or Seen(), queries // each, each // inst.n, kpack, k, v, None, handover, order
+        inst, fields, size, head, seen or Seen(), queries // each, each // inst.n, kpack, k, v, None, handover, order
     )
     return _without_conflicts(found)
 
@@ -334,11 +406,8 @@ def _handover(inst: Instruction, wave: int, kpack: int) -> tuple[str, tuple[int,
     """How P becomes B of the second product, and the order of keys that this asks of K's rows."""
     link = chain(inst, inst, "B", wave=wave)
     held = held_k(inst.operand("A", wave), kpack)  # the k of kpack instructions that V's registers have
-    if link.free and link.sources == tuple(range(len(link.sources))):
-        relabel = link.relabel or tuple(range(link.k))
-        unit = max(link.k, len(held))
-        lands = [row // link.k * link.k + relabel[row % link.k] for row in range(unit)]
-        return "registers", tuple([k // len(held) * len(held) + held[k % len(held)] for k in lands])
+    if link.free:
+        return "registers", _as_they_lie(inst, wave, held)
     by_exchange = [("v_permlanex16_b32", 4), ("v_perm_b32", 8)]
     ways = [list(way.instructions) for way in link.ways]
     # Where a lane's results are neighbouring keys, what it has is a part of the operand as it is.
@@ -357,3 +426,23 @@ def _handover(inst: Instruction, wave: int, kpack: int) -> tuple[str, tuple[int,
     if not whole_step or sorted(order) != list(range(inst.m)):
         raise Error(f"D of {inst.name} becomes B of it only by moves between lanes that are not generated")
     return ("exchange" if by_exchange in ways else "LDS"), tuple(order)
+
+
+def _as_they_lie(inst: Instruction, wave: int, held: Sequence[int]) -> tuple[int, ...]:
+    """The key of each row of K's tile with which a lane's results are its elements of P in the order in which they lie.
+
+    Args:
+        held: the key that V's registers have at each k of the second product.
+    """
+    d, b = (fragment(inst.operand(name, wave)) for name in "DB")
+    unit = lcm(inst.m, len(held))
+    order = [0] * unit
+    for lane in range(wave):
+        row, k = (sum(lane // digit.divisor % digit.size * digit.row for digit in each.digits) for each in (d, b))
+        for at in range(unit // inst.m * len(d.items)):
+            (tile, result), (part, element) = divmod(at, len(d.items)), divmod(at, len(b.items))
+            natural = part * inst.k + k + b.items[element].row
+            key = natural // len(held) * len(held) + held[natural % len(held)]
+            order[tile * inst.m + row + d.items[result].row] = key
+    assert sorted(order) == list(range(unit))
+    return tuple(order)

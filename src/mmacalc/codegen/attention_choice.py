@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..base.checks import shown
 from ..base.errors import Error
 from ..catalog import entry
-from .attention import FORMATS, FP8, attention_plan, problem_of
+from ..formats import CHOICES
+from .attention import FORMATS, attention_plan, elements_of, problem_of
 from .attention_cuda_plan import cuda_attention_plan
 
 TYPE_CHECKING = False
@@ -19,61 +20,77 @@ __all__ = ["attention_instruction"]
 KEYS = (128, 96, 80, 64, 32)  # of a tile that N of wgmma and tcgen05.mma names, the best first
 
 
-def attention_instruction(arch: str, sizes: str | Sequence[int], element: str = "f16") -> Instruction:
-    """The instruction around which attention of these sizes is generated on an architecture.
+def attention_instruction(
+    arch: str, sizes: str | Sequence[int], element: str = "f16"
+) -> tuple[Instruction, dict[str, int]]:
+    """The instruction around which attention of these sizes is generated on an architecture, and the modifiers that
+    choose its formats.
 
     tcgen05.mma, then wgmma, with the most keys of which two warpgroups have room, then mma.sync; of AMD that with the
     most products. Heads that do not fit the first go to the next.
 
     Args:
-        sizes: as of `generate(attention=...)`. element: "f16", "bf16", or of NVIDIA "fp8".
+        sizes: as of `generate(attention=...)`. element: "f16", "bf16", "fp8", or of AMD "bf8".
 
     Raises:
         Error: there is none; with what the last one said.
 
-    >>> attention_instruction("H100", "1x16x4096x4096x128", "bf16").name
+    >>> attention_instruction("H100", "1x16x4096x4096x128", "bf16")[0].name
     'wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16'
-    >>> attention_instruction("MI300X", "1x16x4096x4096x128").name
-    'v_mfma_f32_32x32x8_f16'
+    >>> inst, modifiers = attention_instruction("MI355X", "1x16x4096x4096x128", "bf8")
+    >>> inst.name, modifiers
+    ('v_mfma_f32_32x32x64_f8f6f4', {'cbsz': 1, 'blgp': 1})
     """
     architecture = entry(arch).architecture
     architecture.family.require("generate", architecture.title)
-    known = (*FORMATS, *["fp8"] * (architecture.family.language == "cuda"))
-    if element not in (*known, FP8):
+    known = elements_of(architecture)
+    form = known.get(element, element)
+    if form not in known.values():
         raise Error(f"attention is generated for {', '.join(known)}; got {shown(element)}")
-    element = FP8 if element == "fp8" else element
     problem, reason = problem_of(sizes), ""
     found: list[tuple[int, Instruction]] = []
-    for inst in _candidates(arch, element):
+    for inst, fields in _candidates(arch, form):
         try:
             if inst.architecture.family.language == "hip":
-                attention_plan(inst, problem.head, head_v=problem.head_v)
-                return inst
+                attention_plan(inst, problem.head, head_v=problem.head_v, fields=fields)
+                return inst, fields
             found.append((cuda_attention_plan(inst, problem.head, head_v=problem.head_v).groups, inst))
         except Error as error:
             reason = str(error)
     if not found:
         raise Error(
-            f"attention of {element} with heads of {problem.head} is generated around no instruction of "
+            f"attention of {form} with heads of {problem.head} is generated around no instruction of "
             f"{architecture.title}{f': {reason}' if reason else ''}"
         )
-    return max(found, key=lambda each: min(each[0], 2))[1]
+    return max(found, key=lambda each: min(each[0], 2))[1], {}
 
 
-def _candidates(arch: str, element: str) -> Iterator[Instruction]:
-    """The instructions of an architecture that might do, the best first."""
+def _candidates(arch: str, form: str) -> Iterator[tuple[Instruction, dict[str, int]]]:
+    """The instructions of an architecture that might do, with modifiers, the best first."""
     known = [
         inst
         for inst in entry(arch).instructions()
         if not inst.sparse and not inst.scaled and inst.blocks == 1 and inst.flops and "wmma" not in inst.features
     ]
     if entry(arch).architecture.tcgen05:
-        kind = "f8f6f4" if element == FP8 else "f16"
+        kind = "f16" if form in FORMATS else "f8f6f4"
         blackwell = entry(arch).instruction(f"tcgen05.mma.cta_group::1.kind::{kind}")
-        yield from (blackwell.split_parameters({"n": keys, "a": element})[0] for keys in KEYS)
-    formats = [[inst.format(name).name for name in "ABCD"] for inst in known]
-    fitting = [inst for inst, each in zip(known, formats) if each == [element, element, "f32", "f32"]]
-    hopper = {inst.n: inst for inst in fitting if "wgmma" in inst.features}
+        yield from ((blackwell.split_parameters({"n": keys, "a": form})[0], {}) for keys in KEYS)
+    fitting = [
+        (inst, fields)
+        for inst in known
+        if (fields := _choosing(inst, form)) is not None
+        and [inst.format(name, fields).name for name in "ABCD"] == [form, form, "f32", "f32"]
+    ]
+    hopper = {inst.n: (inst, fields) for inst, fields in fitting if "wgmma" in inst.features}
     yield from (hopper[keys] for keys in KEYS if keys in hopper)
-    rest = [inst for inst in fitting if "wgmma" not in inst.features and not inst.in_tensor_memory]
-    yield from sorted(rest, key=lambda inst: -inst.m * inst.n * inst.k)
+    rest = [each for each in fitting if "wgmma" not in each[0].features and not each[0].in_tensor_memory]
+    yield from sorted(rest, key=lambda each: (-each[0].m * each[0].n * each[0].k, len(each[0].choices)))
+
+
+def _choosing(inst: Instruction, form: str) -> dict[str, int] | None:
+    """The modifiers with which A and B have a format, where fields choose it; None if they do not offer it."""
+    offered = {field: CHOICES[inst.formats[operand]] for field, operand in inst.choices.items()}
+    if not all(form in each for each in offered.values()):
+        return None
+    return {field: each.index(form) for field, each in offered.items() if each[0] != form}

@@ -7,7 +7,7 @@ cp.async copies its V and the next K.
 
 from __future__ import annotations
 
-from .attention_hip import launch_arguments
+from .attention_launch import launch_arguments
 from .attention_parts import (
     constants,
     head,

@@ -70,6 +70,16 @@ class CudaAttentionPlan(TupleRecord):
         return f"attention_{kernel_name(inst)}{shape}_{Problem.heads_name(self.head, self.head_v)}{self.seen.name}"
 
     @property
+    def form(self) -> str:
+        """The format of Q, K and V."""
+        return self.instruction.format("A").name
+
+    @property
+    def form_p(self) -> str:
+        """The format of Q and P."""
+        return self.form
+
+    @property
     def head_v(self) -> int:
         """The elements of a row of V and O."""
         return self.v.extent

@@ -6,11 +6,14 @@ last are not stored. While a tile of K and V is in LDS the next is on its way in
 
 from __future__ import annotations
 
-from .attention import AttentionPlan
+from ..formats import FORMATS
+from .attention import AttentionPlan, growth_of, o_format
+from .attention_handing import PAD, exchanged, handing, rounding
+from .attention_launch import head_comment, launch_arguments
 from .fragments import fragment, linear_sum, runs
-from .gemm_hip import FLAGS, HELPERS, compiler_note, place_function
+from .gemm_hip import FLAGS, HELPERS, place_function
 from .gemm_hip_loops import LDS_READ, MEMORY_READ, PRODUCT
-from .gemm_hip_stages import TURNED
+from .gemm_hip_stages import LOADED, TURNED
 from .gemm_lds import VECTOR, pieces
 from .hip import ARGUMENTS, FIELDS, HEADER, reached
 from .source import indented, memory_type
@@ -22,25 +25,12 @@ if TYPE_CHECKING:
 
     from ..compiler.dialects import Intrinsic
     from .attention import Problem
-    from .attention_cuda_plan import CudaAttentionPlan
     from .gemm_lds import Piece
 
-__all__ = ["MOST_GROWTH", "counts_passed", "extents_of", "head_comment", "launch_arguments", "source"]
+__all__ = ["source"]
 
-MOST_GROWTH = 8
-"""Of a query's largest product, as a power of 2, without O being multiplied: exponentials are at most 256 then, and
-rounded as exactly as before (FlashAttention-4: Algorithm and Kernel Pipelining Co-Design, Zadouri et al., 2026)."""
-PAD = 16  # bytes behind each query's row of P in LDS, against bank conflicts
-EXCHANGES = {
-    ("gfx95", 16): "__builtin_amdgcn_permlane16_swap(word, word, false, false)[lane / 16 % 2 ^ 1]",
-    ("gfx95", 32): "__builtin_amdgcn_permlane32_swap(word, word, false, false)[lane / 32 ^ 1]",
-    ("gfx11", 16): "__builtin_amdgcn_permlanex16(word, word, 0x76543210, 0xfedcba98, false, false)",
-    ("gfx12", 16): "__builtin_amdgcn_permlanex16(word, word, 0x76543210, 0xfedcba98, false, false)",
-    ("gfx11", 32): "__builtin_amdgcn_permlane64(word)",
-    ("gfx12", 32): "__builtin_amdgcn_permlane64(word)",
-    ("gfx9", 16): "__builtin_amdgcn_ds_swizzle(word, 0x401F)",
-    ("gfx9", 32): "__builtin_amdgcn_ds_bpermute((lane ^ 32) * 4, word)",
-}
+
+NARROW = {"f16": "_Float16", "bf16": "__bf16"}
 
 
 def source(found: AttentionPlan, sizes: Problem) -> str:
@@ -54,33 +44,14 @@ def source(found: AttentionPlan, sizes: Problem) -> str:
     return "\n".join([*lines, *_launch(found, sizes), ""])
 
 
-def head_comment(found: AttentionPlan | CudaAttentionPlan) -> Iterator[str]:
-    """What the kernel computes, and how its matrices lie in memory."""
-    inst = found.instruction
-    yield f"// O = softmax(scale Q K^T) V with {inst.name}"
-    wave = f", wave{found.wave}" if isinstance(found, AttentionPlan) else ""
-    yield f"// on {inst.architecture.title}{wave}."
-    heads = f"{found.head}{f' (of V and O {found.head_v})' * (found.head != found.head_v)} elements"
-    yield f"// Heads of {heads} of {inst.format('A').name}; any number of queries (M) and of keys (N)."
-    if found.seen.causal:
-        window = f"the last {found.seen.window} of " * bool(found.seen.window)
-        yield f"// Causal: the query m sees {window}the keys n <= m + N - M: the last query's last key is the last."
-    yield "// Rows are Q[batch][head][m], K and V[batch][head / group][n], O as Q; `group` heads of Q share one of K"
-    apart = f"multiples of {128 // inst.format('A').bits} elements apart"
-    yield f"// and V. Elements of a row are neighbours; rows, heads and batches are {apart}."
-    if inst.format("A").bits == 8:
-        yield "// O has elements of bf16; scales of Q and K are factors of scale, that of V is left to who reads O."
-    yield "// scale is positive. L, unless it is null: for each batch, head and query the logarithm of the sum of"
-    yield "// exponentials. Queries that see no key get zeros, and -infinity in L."
-    yield from compiler_note(inst)
-
-
 def _types(found: AttentionPlan, builtin: Intrinsic) -> Iterator[str]:
     inst = found.instruction
     yield HEADER
-    yield f"typedef {memory_type(inst.format('A').name, 'hip')} element;"
-    narrow = {"f16": "_Float16", "bf16": "__bf16"}[inst.format("A").name]
-    yield f"typedef {narrow} narrow;  // to which the hardware rounds"
+    of_o = o_format(found.form)
+    yield f"typedef {memory_type(found.form, 'hip')} element;"
+    if of_o != found.form:
+        yield f"typedef {memory_type(of_o, 'hip')} element_of_o;"
+    yield f"typedef {NARROW[of_o]} narrow;  // to which the hardware rounds"
     arguments = dict(zip(builtin.arg_names, builtin.arg_types))
     for name, kind in (("value", arguments["a"]), ("result", builtin.return_type)):
         scalar, _, count = kind.partition(" x")
@@ -90,7 +61,10 @@ def _types(found: AttentionPlan, builtin: Intrinsic) -> Iterator[str]:
     yield ""
     yield f"enum {{ HEAD = {found.head}, HEAD_V = {found.head_v} }};  // elements of a row of Q and K, of V and O"
     yield f"enum {{ BLOCK_M = {found.block_m}, BLOCK_N = {found.block_n} }};  // queries, keys"
-    yield f"enum {{ GROWTH = {MOST_GROWTH} }};  // of the largest product, as a power of 2, until O is multiplied"
+    offset, most = growth_of(found.form_p)
+    yield f"enum {{ GROWTH = {most} }};  // of the largest product, as a power of 2, until O is multiplied"
+    if offset:
+        yield f"enum {{ OFFSET = {offset} }};  // of exponentials, as a power of 2, for {found.form_p}"
     if found.seen.window:
         yield f"enum {{ WINDOW = {found.seen.window} }};  // keys, up to its own, that a query sees"
     yield f"enum {{ WAVE = {found.wave}, WAVES = {found.waves}, THREADS = {found.threads} }};"
@@ -120,19 +94,26 @@ def _helpers(found: AttentionPlan) -> Iterator[str]:
     if found.v_turn:
         yield from TURNED[found.v.bytes]
         yield ""
+    yield from rounding(found)
     for distance in _distances(found):
         yield f"// What the lane with the other bit {distance.bit_length() - 1} of its number has."
         yield f"static __device__ float across{distance}(float value, int lane) {{"
         yield "    const unsigned int word = __builtin_bit_cast(unsigned int, value);"
-        yield f"    const unsigned int other = {_exchange(found, distance)};"
+        yield f"    const unsigned int other = {exchanged(found, distance)};"
         yield "    return __builtin_bit_cast(float, other);"
         yield "}"
         yield ""
     yield "// The part of Q, K, V or O from a row on, of which `rows` are inside, as a buffer."
-    yield "static __device__ __amdgpu_buffer_rsrc_t rows_of(const void *first, int rows, int stride, int width) {"
-    yield "    return buffer(first, rows > 0 ? ((rows - 1) * stride + width) * (int)sizeof(element) : 0);"
+    yield "template <class of_matrix>"
+    yield "static __device__ __amdgpu_buffer_rsrc_t rows_of(const of_matrix *first, int rows, int stride, int width) {"
+    yield "    return buffer(first, rows > 0 ? ((rows - 1) * stride + width) * (int)sizeof(of_matrix) : 0);"
     yield "}"
     yield ""
+
+
+def _type_of_o(found: AttentionPlan) -> str:
+    """The C type of O's elements in memory."""
+    return "element" if o_format(found.form) == found.form else "element_of_o"
 
 
 def _distances(found: AttentionPlan) -> list[int]:
@@ -140,11 +121,6 @@ def _distances(found: AttentionPlan) -> list[int]:
     d = fragment(found.instruction.operand("D", found.wave))
     digits = [digit for digit in d.digits if digit.row]
     return [digit.divisor << bit for digit in digits for bit in range((digit.size - 1).bit_length())]
-
-
-def _exchange(found: AttentionPlan, distance: int) -> str:
-    target = found.instruction.architecture.targets[0]
-    return next(text for (name, far), text in EXCHANGES.items() if far == distance and target.startswith(name))
 
 
 def _kernel(found: AttentionPlan, builtin: Intrinsic) -> Iterator[str]:
@@ -155,7 +131,7 @@ def _kernel(found: AttentionPlan, builtin: Intrinsic) -> Iterator[str]:
     yield f'extern "C" __global__ __attribute__(({bounds}))'
     yield f"void {found.name}("
     yield "    const element *__restrict__ Q, const element *__restrict__ K, const element *__restrict__ V,"
-    yield "    element *__restrict__ O, float *__restrict__ L, int M, int N, int heads, int group,"
+    yield f"    {_type_of_o(found)} *__restrict__ O, float *__restrict__ L, int M, int N, int heads, int group,"
     yield "    float scale, int q_row, int k_row, int v_row, int o_row, long long q_head, long long k_head,"
     yield "    long long v_head, long long o_head, long long q_batch, long long k_batch, long long v_batch,"
     yield "    long long o_batch) {"
@@ -313,11 +289,12 @@ def _storing(found: AttentionPlan) -> Iterator[str]:
         yield f"        *(u32x4 *)({letter}_tile + (n * THREADS + thread) * {VECTOR}) = {letter}_next[n];"
     if turn:
         each = 4 // found.v.bytes
-        at = "[e / 2]" if turn.width > 4 else ""
+        at = f"[e / {each}]" if turn.width > 4 else ""
         words = ", ".join(f"v_next[n * {turn.rows} + {m}]{at}" for m in range(each))
         yield f"    for (int n = 0; n < {turn.count}; ++n)"
         yield f"        for (int e = 0; e < {turn.width // found.v.bytes}; ++e)"
-        yield "            *(unsigned int *)(v_tile + v_place((v_first[n] + e) * V_ROW + v_depth[n] * 2)) ="
+        place = f"(v_first[n] + e) * V_ROW + v_depth[n]{f' * {found.v.bytes}' * (found.v.bytes > 1)}"
+        yield f"            *(unsigned int *)(v_tile + v_place({place})) ="
         yield f"                turned{found.v.bytes}({words}, e);"
     yield "};"
     yield ""
@@ -334,7 +311,7 @@ def _loop(found: AttentionPlan, builtin: Intrinsic) -> Iterator[str]:
     yield "    synchronize();"
     yield "    fetch_keys(key + BLOCK_N);  // arrive while these are multiplied"
     yield ""
-    for part in (_scores(found, builtin), _mask(found), _softmax(found), _handing(found), _values(found, builtin)):
+    for part in (_scores(found, builtin), _mask(found), _softmax(found), handing(found), _values(found, builtin)):
         yield from indented(part)
     yield "    synchronize();  // before LDS is written again"
     yield "}"
@@ -343,9 +320,8 @@ def _loop(found: AttentionPlan, builtin: Intrinsic) -> Iterator[str]:
 
 def _arguments(found: AttentionPlan, builtin: Intrinsic, a: str, b: str, c: str) -> str:
     """The arguments of the instruction's builtin."""
-    given = {**ARGUMENTS, "a": a, "b": b, "c": c}
-    fields = found.instruction.resolved({})
-    texts = [given.get(name) or str(fields.get(FIELDS.get(name, name), 0)) for name in builtin.arg_names]
+    given = {**ARGUMENTS, "a": a, "b": b, "c": c, "a_scale": "0", "b_scale": "0"}
+    texts = [given.get(name) or str(found.fields.get(FIELDS.get(name, name), 0)) for name in builtin.arg_names]
     return ", ".join(texts)
 
 
@@ -432,7 +408,8 @@ def _softmax(found: AttentionPlan) -> Iterator[str]:
     yield "        for (int tile = 0; tile < TILES_V; ++tile) o[i][tile] *= shrink;"
     yield "    }"
     yield "    // 0 as long as a query has seen no key: infinity - infinity is NaN."
-    yield "    const float less = base[i] == -__builtin_inff() ? 0 : base[i];"
+    offset = " - OFFSET" * bool(growth_of(found.form_p).offset)
+    yield f"    const float less = base[i] == -__builtin_inff() ? 0 : base[i]{offset};"
     yield "    for (int tile = 0; tile < TILES_K; ++tile)"
     yield "        for (int e = 0; e < SLOTS; ++e) {"
     yield "            s[i][tile][e] = __builtin_amdgcn_exp2f(__builtin_fmaf(s[i][tile][e], factor, -less));"
@@ -440,61 +417,6 @@ def _softmax(found: AttentionPlan) -> Iterator[str]:
     yield "        }"
     yield "}"
     yield ""
-
-
-def _handing(found: AttentionPlan) -> Iterator[str]:
-    inst = found.instruction
-    words = inst.operand("B", found.wave).registers
-    yield f"union {{ value all; narrow each[{2 * words}]; unsigned int word[{words}]; }} p[TILES_Q][PARTS_P];"
-    if found.handover == "registers":
-        yield "// P is B of the second product as it lies in the first one's registers, rounded."
-        yield "for (int i = 0; i < TILES_Q; ++i)"
-        yield "    for (int e = 0; e < TILES_K * SLOTS; ++e)"
-        yield f"        p[i][e / {2 * words}].each[e % {2 * words}] = (narrow)s[i][e / SLOTS][e % SLOTS];"
-    elif found.handover == "exchange":
-        yield "// Both halves of the wave need all keys of P: each has one half, and gets the other."
-        yield "for (int i = 0; i < TILES_Q; ++i)"
-        yield "    for (int tile = 0; tile < TILES_K; ++tile) {"
-        yield f"        union {{ narrow each[SLOTS]; unsigned int word[{words // 2}]; }} own;"
-        yield "        for (int e = 0; e < SLOTS; ++e) own.each[e] = (narrow)s[i][tile][e];"
-        yield f"        for (int n = 0; n < {words // 2}; ++n) {{"
-        yield "            const unsigned int word = own.word[n];"
-        yield f"            const unsigned int other = {_exchange(found, 16)};"
-        yield "            p[i][tile].word[n] = lane < 16 ? word : other;"
-        yield f"            p[i][tile].word[n + {words // 2}] = lane < 16 ? other : word;"
-        yield "        }"
-        yield "    }"
-    else:
-        yield from _through_lds(found, words)
-    yield ""
-
-
-def _through_lds(found: AttentionPlan, words: int) -> Iterator[str]:
-    """A lane's results are neighbouring keys of its query: it writes them as they are, and reads what B needs."""
-    inst = found.instruction
-    slots = len(fragment(inst.operand("D", found.wave)).items)
-    kind = WORDS[2 * slots]
-    side = found.k._replace(name="P", extent=inst.n, depth=found.block_n)
-    yield "// P goes through LDS, where the wave has a place of its own."
-    yield "unsigned char *const p_tile = p_tiles[wave];"
-    yield "for (int i = 0; i < TILES_Q; ++i)"
-    yield "    for (int tile = 0; tile < TILES_K; ++tile) {"
-    yield f"        union {{ narrow each[SLOTS]; {kind} all; }} own;"
-    yield "        for (int e = 0; e < SLOTS; ++e) own.each[e] = (narrow)s[i][tile][e];"
-    place = f"(i * {inst.n} + query) * P_ROW + (tile * {inst.m} + lane_key) * (int)sizeof(element)"
-    yield f"        *({kind} *)(p_tile + {place}) = own.all;"
-    yield "    }"
-    yield '__builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront", "local");'
-    yield "__builtin_amdgcn_wave_barrier();"
-    yield "for (int i = 0; i < TILES_Q; ++i)"
-    yield "    for (int part = 0; part < PARTS_P; ++part) {"
-    for piece in pieces(inst.operand("B", found.wave), side, 1):
-        row = linear_sum([row for row, _ in piece.table], "lane")
-        byte = linear_sum([byte for _, byte in piece.table], "lane")
-        kind = WORDS[piece.width]
-        at = f"(i * {inst.n} + {row}) * P_ROW + part * {inst.k * 2} + {byte}"
-        yield f"        *({kind} *)&p[i][part].word[{piece.word}] = *(const {kind} *)(p_tile + {at});"
-    yield "    }"
 
 
 def _values(found: AttentionPlan, builtin: Intrinsic) -> Iterator[str]:
@@ -531,7 +453,7 @@ def _value_read(found: AttentionPlan, piece: Piece) -> Iterator[str]:
         yield f"    {at}));"
         return
     yield "{  // these lanes' elements, transposed"
-    yield f"    typedef short loaded __attribute__((ext_vector_type({piece.load[-4]})));"
+    yield f"    typedef {LOADED[piece.load[-3:]]} loaded __attribute__((ext_vector_type({piece.load[-4]})));"
     yield "    typedef __attribute__((address_space(3))) loaded place;"
     yield f"    *(loaded *)&v.word[{piece.word}] ="
     yield f"        __builtin_amdgcn_{piece.load}((place *)(v_tile + v_place("
@@ -544,7 +466,8 @@ def _epilogue(found: AttentionPlan) -> Iterator[str]:
     inst = found.instruction
     d = fragment(inst.operand("D", found.wave))
     stored = runs(d, "col")
-    count = min(stored[0].count, VECTOR // found.k.bytes)
+    size = FORMATS[o_format(found.form)].bits // 8
+    count = min(stored[0].count, VECTOR // size)
     firsts = [(run.first.row + at, run.first.slot + at) for run in stored for at in range(0, run.count, count)]
     yield "const __amdgpu_buffer_rsrc_t o_matrix ="
     yield "    rows_of(O + batch * o_batch + head * o_head + (long long)first_m * o_row, rows, o_row, HEAD_V);"
@@ -559,16 +482,17 @@ def _epilogue(found: AttentionPlan) -> Iterator[str]:
     yield f"    const unsigned char d_slots[] = {{{', '.join(str(slot) for _, slot in firsts)}}};"
     yield "    for (int tile = 0; tile < TILES_V; ++tile)"
     yield f"        for (int n = 0; n < {len(firsts)}; ++n) {{"
-    kind = WORDS[count * found.k.bytes]
+    kind = WORDS[count * size]
     yield f"            union {{ narrow each[{count}]; {kind} all; }} made;"
     yield f"            for (int e = 0; e < {count}; ++e)"
     yield "                made.each[e] = (narrow)(o[i][tile][d_slots[n] + e] * share);"
-    yield f"            __builtin_amdgcn_raw_buffer_store_b{8 * count * found.k.bytes}(made.all, o_matrix,"
-    yield f"                (first + tile * {inst.m} + d_rows[n]) * (int)sizeof(element), 0, 0);"
+    yield f"            __builtin_amdgcn_raw_buffer_store_b{8 * count * size}(made.all, o_matrix,"
+    yield f"                (first + tile * {inst.m} + d_rows[n]) * (int)sizeof(narrow), 0, 0);"
     yield "        }"
     yield "    if (L && row < rows && lane_key == 0)"
     yield "        L[((long long)batch * heads + head) * M + first_m + row] ="
-    yield "            (base[i] + __builtin_amdgcn_logf(sum[i])) * 0.69314718f;"
+    offset = " - OFFSET" * bool(growth_of(found.form_p).offset)
+    yield f"            (base[i]{offset} + __builtin_amdgcn_logf(sum[i])) * 0.69314718f;"
     yield "}"
 
 
@@ -577,25 +501,3 @@ def _launch(found: AttentionPlan, sizes: Problem) -> Iterator[str]:
     grid = f"dim3({blocks}, {sizes.heads}, {sizes.batches})"
     yield f"// hipLaunchKernelGGL({found.name}, {grid}, dim3({found.threads}), 0, stream,"
     yield from launch_arguments(sizes)
-
-
-def extents_of(sizes: Problem) -> tuple[list[int], list[int], list[int]]:
-    """The strides of rows, heads and batches of Q, K, V and O, tensors [batch][head][row][element] without gaps."""
-    rows = [sizes.head, sizes.head, sizes.head_v, sizes.head_v]
-    heads = [row * count for row, count in zip(rows, (sizes.queries, sizes.keys, sizes.keys, sizes.queries))]
-    counts = (sizes.heads, sizes.kv_heads, sizes.kv_heads, sizes.heads)
-    return rows, heads, [head * count for head, count in zip(heads, counts)]
-
-
-def counts_passed(sizes: Problem) -> str:
-    """M, N, heads, group and scale of a launch line."""
-    return f"{sizes.queries}, {sizes.keys}, {sizes.heads}, {sizes.group}, {sizes.head**-0.5:.9f}f"
-
-
-def launch_arguments(sizes: Problem) -> Iterator[str]:
-    """The arguments of a launch line, of tensors [batch][head][row][element] without gaps."""
-    rows, heads, batches = extents_of(sizes)
-    yield f"//     Q, K, V, O, nullptr, {counts_passed(sizes)},"
-    yield f"//     {', '.join(map(str, (*rows, *heads)))},"
-    yield f"//     {', '.join(map(str, batches))});"
-    yield "//     Q, K, V, O, L, M, N, heads, group, scale; strides of rows, heads, batches of Q, K, V, O"

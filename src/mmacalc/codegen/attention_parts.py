@@ -4,15 +4,15 @@ The kernels differ in how Q, K and V come to shared memory (`attention_cuda`: cp
 by a warp of its own), in where the products and O are, and by which instruction they multiply.
 
 What is taken from a query's products before the exponentials, its base, need not be the largest of them: see
-`attention_hip.MOST_GROWTH`.
+`attention.MOST_GROWTH`.
 """
 
 from __future__ import annotations
 
 from ..base.records import TupleRecord
 from ..chaining import chain
-from .attention import FP8
-from .attention_hip import MOST_GROWTH, head_comment
+from .attention import FP8, growth_of, o_format
+from .attention_launch import head_comment
 from .epilogue import DIALECTS
 from .fragments import fragment
 from .ptx import GRID_CONSTANT, SHARED_ADDRESS, header
@@ -93,9 +93,6 @@ static __device__ unsigned int rounded_p(float a, float b, float c, float d) {
     return found;
 }
 """
-FP8_OFFSET, FP8_GROWTH = 6, 2
-"""Of exponentials that become e4m3, as powers of 2: what they are multiplied by, so that fewer of them are below its
-smallest number, and how far they may grow beyond that: to 2^8 of at most 448. FlashAttention-3 multiplies by 2^8."""
 
 
 class Held(TupleRecord):
@@ -150,7 +147,7 @@ def constants(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     inst, width = found.instruction, held.width
     yield f"typedef {memory_type(inst.format('A').name, 'cuda')} element;  // the bits of {inst.format('A').name}"
     if is_fp8(found):
-        yield f"typedef {memory_type('bf16', 'cuda')} result;  // the bits of bf16"
+        yield f"typedef {memory_type(o_format(found.form), 'cuda')} result;  // the bits of {o_format(found.form)}"
     yield f"enum {{ HEAD = {found.head}, HEAD_V = {found.head_v} }};  // elements of a row of Q and K, of V and O"
     yield f"enum {{ BLOCK_M = {found.block_m}, BLOCK_N = {found.block_n} }};  // queries, keys"
     if found.seen.window:
@@ -162,7 +159,7 @@ def constants(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
 
 def is_fp8(found: CudaAttentionPlan) -> bool:
     """Whether Q, K, V and P have 8 bits."""
-    return found.instruction.format("A").name == FP8
+    return found.form == FP8
 
 
 def result_type(found: CudaAttentionPlan) -> str:
@@ -183,7 +180,7 @@ def order_of_p(found: CudaAttentionPlan) -> tuple[int, ...]:
 def softmax_functions(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     """The functions around the products: masks, the online softmax, and what they call."""
     yield DIALECTS["cuda"].functions["reciprocal"]
-    yield HELPERS.replace("TYPE", "bf16" if is_fp8(found) else found.instruction.format("A").name)
+    yield HELPERS.replace("TYPE", o_format(found.form))
     if is_fp8(found):
         yield ROUNDED_P
     if held.distances:
@@ -226,12 +223,13 @@ def _mask(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
 
 def _exponentials(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     tile, queries = _arrays(held)
-    growth, offset = (FP8_GROWTH, f" - {FP8_OFFSET}") if is_fp8(found) else (MOST_GROWTH, "")
+    power, growth = growth_of(found.form_p)
+    offset = f" - {power}" * bool(power)
     yield "// Turns products into exponentials, which are added to the sums. O is to be multiplied by shrink if the"
     yield "// result says so, for any lane of the warp: bases follow products that are larger by more than a factor of"
     yield f"// 2^{growth}."
     if offset:
-        yield f"// Exponentials are 2^{FP8_OFFSET} times as large, for e4m3."
+        yield f"// Exponentials are 2^{power} times as large, for e4m3."
     yield f"static __device__ __forceinline__ bool exponentials({tile}, float factor,"
     yield "    float (&base)[QUERIES], float (&sum)[QUERIES], float (&shrink)[QUERIES]) {"
     yield f"    {queries}  // of the thread's, for each of its results"
@@ -380,7 +378,8 @@ def logarithms(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     first = f" && {held.column} == 0" if held.column != "0" else ""
     yield f"if (L && row < M{first})"
     yield "    L[((long long)batch * heads + head) * M + row] ="
-    offset = f" - {FP8_OFFSET}" if is_fp8(found) else ""
+    power = growth_of(found.form_p).offset
+    offset = f" - {power}" * bool(power)
     yield f"        (base[i]{offset} + logarithm_of_2(sum[i])) * 0.69314718f;"
 
 

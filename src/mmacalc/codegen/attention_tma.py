@@ -10,7 +10,7 @@ Sources: as of `mmacalc.codegen.tensor_copies`.
 
 from __future__ import annotations
 
-from .attention_hip import counts_passed, extents_of
+from .attention_launch import counts_passed, extents_of
 from .attention_parts import constants, head, places, result_type
 from .ptx import ENTRY_OF_ONE_BLOCK
 from .source import indented

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .gemm_lds import Piece, Turn
     from .staging import Side
 
-__all__ = ["LOADS", "TURNED", "argument", "stage_functions", "stages"]
+__all__ = ["LOADED", "LOADS", "TURNED", "argument", "stage_functions", "stages"]
 
 LOADS = {1: ("unsigned char", "b8"), 2: ("unsigned short", "b16"), 4: ("unsigned int", "b32"), 8: ("u32x2", "b64")}
 
@@ -103,6 +103,7 @@ def _fetch(bits: int, widths: set[int]) -> Iterator[str]:
         yield ""
 
 
+LOADED = {"i16": "short", "i32": "int"}  # the C type of what a load returns that transposes, by the end of its builtin
 # A word of LDS from the words of neighbouring k: element `e` of each. v_perm_b32 takes bytes 0 to 3 from its second
 # argument, 4 to 7 from its first.
 TURNED = {
@@ -572,8 +573,7 @@ def _tile_reading(found: Plan, side: Side, place: str, held: str) -> Iterator[st
         kind = WORDS[piece.width]
         target = f"&{letter}{held}[tile].word[{piece.word}]"
         if piece.load:
-            vector = {"i16": "short", "i32": "int"}[piece.load[-3:]]
-            count = piece.load[-4]
+            vector, count = LOADED[piece.load[-3:]], piece.load[-4]
             yield "    {  // these lanes' elements, transposed"
             yield f"        typedef {vector} loaded __attribute__((ext_vector_type({count})));"
             yield "        typedef __attribute__((address_space(3))) loaded place;"

@@ -306,10 +306,13 @@ def _attention(asked: Asked, gemm: str | Sequence[int] | None, attention: str | 
     problem, seen = problem_of(attention, kv_heads), seen_of(causal, window)
     others = {"gemm": gemm, "lds": asked.lds, "stages": asked.stages, "epilogue": asked.epilogue}
     others |= {"ld": asked.constants, **asked.slices, "weights": asked.weights or None}
-    others |= {"order_a": asked.orders[0] != "row", "order_b": asked.orders[1] != "col", **modifiers}
+    fields = inst.resolved(modifiers)
+    others |= {"order_a": asked.orders[0] != "row", "order_b": asked.orders[1] != "col"}
+    others |= {name: True for name in fields if name not in inst.choices}
     if given := [name for name, value in others.items() if value not in (None, False)]:
-        raise Error(f"attention takes causal, window, kv_heads, tile and wave: leave out {', '.join(given)}")
-    checked_instruction(inst)
+        formats = f", and formats ({' and '.join(inst.choices)})" if inst.choices else ""
+        raise Error(f"attention takes causal, window, kv_heads, tile and wave{formats}: leave out {', '.join(given)}")
+    checked_instruction(inst, fields)
     if inst.architecture.family.language == "cuda":
         inst.architecture.wave(wave)
         found = cuda_attention_plan(inst, problem.head, seen, tile, problem.head_v)
@@ -318,7 +321,8 @@ def _attention(asked: Asked, gemm: str | Sequence[int] | None, attention: str | 
         if found.q:
             return attention_wgmma.source(found, problem)
         return attention_cuda.source(found, problem)
-    return attention_hip.source(attention_plan(inst, problem.head, seen, wave, tile, problem.head_v), problem)
+    made = attention_plan(inst, problem.head, seen, wave, tile, problem.head_v, fields)
+    return attention_hip.source(made, problem)
 
 
 def gemm_sizes(gemm: str | Sequence[int]) -> tuple[int, int, int]:

@@ -284,8 +284,8 @@ def _chosen(options: Options, fields: Mapping[str, object], given: dict[str, Any
         from ..codegen.attention_choice import attention_instruction
         from ..codegen.generate import generate
 
-        inst = attention_instruction(options.architecture, options.attention, element)
-        return inst, generate(inst, **given)
+        inst, formats = attention_instruction(options.architecture, options.attention, element)
+        return inst, generate(inst, **given, **formats)
     from ..codegen.gemm_choice import generated_gemm
 
     chosen = generated_gemm(options.architecture, element, **given)
@@ -365,8 +365,8 @@ COMMAND = Command(
             help="instruction name (default of --attention and --gemm: the best)",
         ),
         option(
-            "--type", placeholder="FORMAT", known=("f16", "bf16", "fp8", "i8"),
-            help="of --attention and --gemm without -i: f16 (default), bf16, fp8; of --gemm also mxfp4, i8 ...",
+            "--type", placeholder="FORMAT", known=("f16", "bf16", "fp8", "bf8", "i8"),
+            help="of --attention and --gemm without -i: f16 (default), bf16, fp8, bf8; of --gemm also mxfp4, i8 ...",
         ),
         WAVE, JSON,
         option(
