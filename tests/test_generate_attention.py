@@ -11,7 +11,8 @@ import mmacalc
 from generated_attention import Attention
 from generated_gemms import conflicts, lost, spills
 from mmacalc import Error
-from mmacalc.codegen.attention import attention_plan
+from mmacalc.arithmetic.codecs import largest
+from mmacalc.codegen.attention import attention_plan, growth_of
 from mmacalc.codegen.attention_choice import attention_instruction
 from mmacalc.codegen.check import check
 from samples import rotated, sampled
@@ -37,6 +38,21 @@ HIP = [
     ("gfx1100", "v_wmma_f32_16x16x16_f16", 64, 64),
     ("gfx1201", "v_wmma_f32_16x16x16_f16", 64, 64),
     ("gfx90a", "v_mfma_f32_32x32x4bf16", 64, None),
+]
+SMALL_HIP = [
+    ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", 128, {}),
+    ("gfx942", "v_mfma_f32_32x32x16_fp8_fp8", 96, {}),
+    ("gfx1201", "v_wmma_f32_16x16x16_fp8_fp8", 128, {"head_v": 64}),
+    ("gfx1250", "v_wmma_f32_16x16x64_fp8_fp8", 64, {"head_v": 128}),
+    ("gfx942", "v_mfma_f32_16x16x32_bf8_fp8", 128, {"tile": "64x64"}),
+    ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", 64, {"cbsz": "bf8", "blgp": "bf8"}),
+    ("gfx1200", "v_wmma_f32_16x16x16_bf8_bf8", 64, {"wave": 64}),
+    ("gfx950", "v_mfma_f32_16x16x128_f8f6f4", 128, {"blgp": "bf8", "head_v": 256}),
+    ("gfx1250", "v_wmma_f32_16x16x128_f8f6f4", 128, {"matrix_a_fmt": "bf8", "head_v": 64}),
+    ("gfx942", "v_mfma_f32_32x32x16_fp8_fp8", 256, {"head_v": 32}),
+    ("gfx1201", "v_wmma_f32_16x16x16_fp8_bf8", 256, {}),
+    ("gfx950", "v_mfma_f32_32x32x16_fp8_fp8", 32, {}),
+    ("gfx1250", "v_wmma_f32_16x16x64_bf8_fp8", 128, {}),
 ]
 SYNCHRONISES = re.compile(
     r"\s*(@%p\d+ )?(bar\.(sync|arrive)|fence\.proxy|cp\.async\.wait|wgmma\.(commit|wait)|mbarrier\.(arrive|init)|"
@@ -79,7 +95,7 @@ WINDOWS = [
     ("gfx942", "v_mfma_f32_32x32x8_f16", 64, {}), ("gfx1100", "v_wmma_f32_16x16x16_f16", 64, {"head_v": 96}),
     ("sm_80", f"{MMA}.f16.f16.f32", 64, {}), ("sm_90a", f"{WGMMA}n32k16.f32.f16.f16", 64, {}),
     ("sm_100a", TCGEN05, 64, {"n": 32}), ("sm_120a", f"{FP8}.f32.e4m3.e4m3.f32", 64, {}),
-    ("gfx1250", "v_wmma_f32_16x16x32_bf16", 128, {"head_v": 64}),
+    ("gfx1250", "v_wmma_f32_16x16x32_bf16", 128, {"head_v": 64}), ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", 64, {}),
 ]  # fmt: skip
 SMALL = [
     ("sm_90a", f"{WGMMA}n32k16.f32.f16.f16", 32, {}), ("sm_100a", TCGEN05, 32, {"n": 32}),
@@ -101,6 +117,30 @@ def test_attention_is_right_for_lengths_that_are_no_multiples_of_the_tile(target
     report = tried(made, 1, 2, 2, 37, 81, rows_first=True)
     assert wave == 64 or conflicts(report) == 0  # P of wave64 on RDNA goes through LDS
     assert spills(made.path) == [0], "registers are spilled to scratch memory"
+
+
+@sampled(("target", "name", "head", "options"), SMALL_HIP, 4, whole=8)
+def test_attention_of_8_bits_on_amd_is_right_in_two_schedules_without_a_conflict(target, name, head, options, tmp_path):
+    chance = random.Random(f"{target} {name} {head}")
+    for causal, schedule in ((True, None), (False, 1)):
+        made = Attention(target, name, head, causal, tmp_path, **options)
+        queries = chance.randrange(made.plan.block_m // 2, made.plan.block_m + 20)
+        keys = chance.randrange(made.plan.block_n, 4 * made.plan.block_n)
+        heads, group = chance.choice(((1, 1), (2, 2), (2, 1)))
+        assert conflicts(tried(made, 1, heads, group, queries, keys, rows_first=causal, schedule=schedule)) == 0
+        assert spills(made.path) == [0]
+
+
+@pytest.mark.parametrize(("target", "form"), [
+    (target, form) for target in ("gfx942", "gfx950", "gfx1201", "gfx1250") for form in ("fp8", "bf8")
+])  # fmt: skip
+def test_largest_exponentials_that_o_does_not_follow_are_within_8_bits(target, form, tmp_path):
+    """Products grow from key to key, so that exponentials grow to the largest of which O is not multiplied."""
+    inst, formats = attention_instruction(target, (1, 1, 64, 64, 64), form)
+    offset, most = growth_of(inst.format("B", formats).name)
+    assert 2.0 ** (offset + most) <= largest(inst.format("B", formats).name) < 2.0 ** (offset + most + 1)
+    made = Attention(target, inst.name, 64, False, tmp_path, **formats)
+    tried(made, 1, 1, 1, 40, 3 * made.plan.block_n, size=3)
 
 
 @sampled("target", ["gfx950", "gfx90a", "gfx942", "gfx908", "gfx1100", "gfx1201", "gfx1250"], 1)
@@ -183,7 +223,7 @@ def test_every_attention(case, causal, tmp_path):
 def test_the_launch_line_has_the_strides_of_grouped_heads(target, kv_heads):
     sizes = (3, 8, 100, 200, 64, 128)
     batches, heads, queries, keys, head, head_v = sizes
-    inst = attention_instruction(target, sizes)
+    inst, _ = attention_instruction(target, sizes)
     source = mmacalc.generate(inst, attention=sizes, kv_heads=kv_heads)
     shapes = [(heads, queries, head), (kv_heads, keys, head), (kv_heads, keys, head_v), (heads, queries, head_v)]
     strides = [[width, rows * width, count * rows * width] for count, rows, width in shapes]
@@ -214,6 +254,9 @@ def test_p_is_handed_over_as_chain_says():
         ("gfx942", "v_mfma_f32_32x32x8_f16", 64, "registers"), ("gfx950", "v_mfma_f32_32x32x16_f16", 64, "registers"),
         ("gfx1201", "v_wmma_f32_16x16x16_f16", 32, "registers"), ("gfx1100", "v_wmma_f32_16x16x16_f16", 64, "LDS"),
         ("gfx1100", "v_wmma_f32_16x16x16_f16", 32, "exchange"),
+        ("gfx942", "v_mfma_f32_32x32x16_fp8_fp8", 64, "registers"),
+        ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", 64, "registers"),
+        ("gfx1250", "v_wmma_f32_16x16x64_fp8_fp8", 32, "registers"),
     ]:  # fmt: skip
         inst = mmacalc.instruction(target, name)
         link = mmacalc.chain(inst, inst, "B", wave=wave)
@@ -233,7 +276,13 @@ def test_p_is_handed_over_as_chain_says():
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"kv_heads": 2}, "kv_heads is of attention"),
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"attention": "1x6x3x3x64", "kv_heads": 4}, "divides the 6 heads of Q"),
     ("sm_90a", f"{WGMMA}n64k16.f32.f16.f16", {"attention": "1x6x3x3x64", "kv_heads": 0}, "share each; got 0"),
-    ("gfx942", "v_mfma_i32_32x32x16_i8", {"attention": "1x1x3x3x64"}, "for f16 and bf16; A of"),
+    ("gfx942", "v_mfma_i32_32x32x16_i8", {"attention": "1x1x3x3x64"}, "e4m3fnuz and e5m2fnuz; A of"),
+    ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", {"attention": "1x1x3x3x64", "cbsz": "fp4"}, "e4m3 and e5m2; A of"),
+    ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", {"attention": "1x1x3x3x96"}, "a multiple of 64 up to 256, such as 64"),
+    ("gfx950", "v_mfma_scale_f32_32x32x64_f8f6f4", {"attention": "1x1x3x3x64"}, "without block scales"),
+    ("gfx942", "v_mfma_f32_32x32x8_f16", {"attention": "1x1x3x3x64", "cbsz": 1}, "tile and wave: leave out cbsz"),
+    ("gfx1250", "v_wmma_f16_16x16x64_fp8_fp8", {"attention": "1x1x3x3x64"}, "its sibling that adds up in f32"),
+    ("gfx1170", "v_wmma_f32_16x16x16_fp8_fp8", {"attention": "1x1x3x3x64"}, "is not published"),
     ("gfx1100", "v_wmma_f16_16x16x16_f16", {"attention": "1x1x3x3x64"}, "its sibling that adds up in f32"),
     ("sm_90a", f"{WGMMA}n24k16.f32.f16.f16", {"attention": "1x1x3x3x64"}, "k of the second product, a multiple of 16"),
     ("sm_90a", f"{WGMMA}n256k16.f32.f16.f16", {"attention": "1x1x3x3x64"}, "is up to 192 for attention; got 256"),
@@ -277,19 +326,31 @@ def test_an_attention_that_cannot_be_is_refused(target, name, given, says):
     ("gfx1250", 64, "v_wmma_f32_16x16x32_bf16", 16), ("gfx90a", 96, "v_mfma_f32_32x32x8bf16_1k", 32),
 ])  # fmt: skip
 def test_the_instruction_of_an_attention_is_chosen_by_target_and_head(target, head, name, n):
-    found = attention_instruction(target, (1, 1, 64, 64, head), "bf16")
+    found, _ = attention_instruction(target, (1, 1, 64, 64, head), "bf16")
     assert (found.name, found.n) == (name, n)
     assert name in mmacalc.generate(found, attention=(1, 1, 64, 64, head))
 
 
-@pytest.mark.parametrize(("target", "name"), [
-    ("sm_89", f"{FP8}.f32.e4m3.e4m3.f32"), ("sm_90a", f"{WGMMA}n128k32.f32.e4m3.e4m3"), ("sm_100a", TCGEN05_FP8),
-    ("sm_120a", f"{FP8}.f32.e4m3.e4m3.f32"),
+@pytest.mark.parametrize(("target", "name", "head"), [
+    ("sm_89", f"{FP8}.f32.e4m3.e4m3.f32", 128), ("sm_90a", f"{WGMMA}n128k32.f32.e4m3.e4m3", 128),
+    ("sm_100a", TCGEN05_FP8, 128), ("sm_120a", f"{FP8}.f32.e4m3.e4m3.f32", 128),
+    ("gfx942", "v_mfma_f32_32x32x16_fp8_fp8", 96), ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", 128),
+    ("gfx950", "v_mfma_f32_32x32x16_fp8_fp8", 96), ("gfx1201", "v_wmma_f32_16x16x16_fp8_fp8", 96),
+    ("gfx1250", "v_wmma_f32_16x16x64_fp8_fp8", 128),
 ])  # fmt: skip
-def test_attention_of_fp8_is_generated_around_the_targets_own_instruction_or_refused(target, name):
-    assert attention_instruction(target, (1, 1, 64, 64, 128), "fp8").name == name
-    with pytest.raises(Error, match="is generated for f16, bf16; got 'fp8'"):
-        attention_instruction("gfx950", (1, 1, 64, 64, 128), "fp8")
+def test_attention_of_fp8_is_generated_around_the_targets_own_instruction(target, name, head):
+    found, formats = attention_instruction(target, (1, 1, 64, 64, head), "fp8")
+    assert (found.name, formats) == (name, {})
+
+
+@pytest.mark.parametrize(("target", "name", "formats"), [
+    ("gfx942", "v_mfma_f32_32x32x16_bf8_bf8", {}), ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", {"cbsz": 1, "blgp": 1}),
+    ("gfx1250", "v_wmma_f32_16x16x64_bf8_bf8", {}),
+])  # fmt: skip
+def test_attention_of_bf8_is_generated_for_amd(target, name, formats):
+    assert attention_instruction(target, (1, 1, 64, 64, 128), "bf8") == (mmacalc.instruction(target, name), formats)
+    with pytest.raises(Error, match="is generated for f16, bf16, fp8; got 'bf8'"):
+        attention_instruction("H100", (1, 1, 64, 64, 128), "bf8")
 
 
 @pytest.mark.parametrize(("target", "says"), [

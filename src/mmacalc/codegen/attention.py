@@ -48,6 +48,7 @@ KEYS = 64  # of a tile
 FEWER_KEYS = {"gfx11": 16, "gfx10": 16, "gfx120": 32}
 """Of larger heads, where more would spill: waves have 256 registers, of which Q and O take half (on RDNA3, where both
 halves of a wave hold all of Q, three quarters)."""
+MORE_KEYS = "gfx9"  # of 8 bits a tile has as many bytes as of 16 there
 MOST_HEAD = 256
 FORMATS = ("f16", "bf16")
 FP8 = "e4m3"  # of NVIDIA: Q, K and V; P is rounded to it
@@ -342,8 +343,7 @@ def attention_plan(
         raise Error(
             f"the head size of {inst.name} is a multiple of {least} up to {MOST_HEAD}, such as 64; got {wrong[0]}"
         )
-    default = max(unit, _default_keys(inst, (head, head_v), max(1, WORKGROUP_QUERIES // each) * size))
-    queries, keys = tile_of(tile, (WORKGROUP_QUERIES, default))
+    queries, keys = tile_of(tile, _default_tile(inst, (head, head_v), size // each, unit))
     if queries % each or keys % unit or not 0 < queries // each <= 16 or keys < 1:
         raise Error(
             f"a tile of {inst.name} has a multiple of {each} queries (at most {16 * each}) and of {unit} keys; got "
@@ -383,13 +383,27 @@ def _sides(inst: Instruction, heads: tuple[int, int], keys: int, lanes: tuple[in
     return k, v
 
 
-def _default_keys(inst: Instruction, heads: tuple[int, int], threads: int) -> int:
-    """The keys of a tile that none was asked for, of which each work-item loads 16 bytes at a time."""
-    fewer = [keys for name, keys in FEWER_KEYS.items() if inst.architecture.targets[0].startswith(name)]
-    keys = fewer[0] if fewer and max(heads) > KEYS else KEYS
-    while keys < KEYS and any(keys * head * inst.format("A").bits // 8 % (threads * VECTOR) for head in heads):
+def _default_tile(inst: Instruction, heads: tuple[int, int], lanes: int, unit: int) -> tuple[int, int]:
+    """The queries and keys of a tile that none was asked for, of which each work-item loads 16 bytes at a time.
+
+    Args:
+        lanes: of a wave, for each of its queries. unit: keys of which a tile has a multiple.
+    """
+    target, size = inst.architecture.targets[0], inst.format("A").bits // 8
+    few = next((keys for name, keys in FEWER_KEYS.items() if target.startswith(name)), KEYS)
+    most = KEYS * 2 // size if target.startswith(MORE_KEYS) else KEYS
+    keys = max(unit, few if max(heads) * size > 2 * KEYS else most)
+    while keys < most and _uneven(heads, keys * size, WORKGROUP_QUERIES * lanes):
         keys *= 2
-    return keys
+    fewer = WORKGROUP_QUERIES // 2
+    if _uneven(heads, keys * size, WORKGROUP_QUERIES * lanes) and not _uneven(heads, keys * size, fewer * lanes):
+        return fewer, keys
+    return WORKGROUP_QUERIES, keys
+
+
+def _uneven(heads: tuple[int, int], width: int, threads: int) -> bool:
+    """Whether work-items do not load whole accesses of a tile."""
+    return any(head * width % (threads * VECTOR) for head in heads)
 
 
 def _without_conflicts(found: AttentionPlan) -> AttentionPlan:

@@ -6,7 +6,7 @@ from ..base.checks import shown
 from ..base.errors import Error
 from ..catalog import entry
 from ..formats import CHOICES
-from .attention import FORMATS, attention_plan, elements_of, problem_of
+from .attention import FORMATS, KEYS, attention_plan, elements_of, problem_of
 from .attention_cuda_plan import cuda_attention_plan
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["attention_instruction"]
 
-KEYS = (128, 96, 80, 64, 32)  # of a tile that N of wgmma and tcgen05.mma names, the best first
+NAMED_KEYS = (128, 96, 80, 64, 32)  # of a tile that N of wgmma and tcgen05.mma names, the best first
 
 
 def attention_instruction(
@@ -27,7 +27,7 @@ def attention_instruction(
     choose its formats.
 
     tcgen05.mma, then wgmma, with the most keys of which two warpgroups have room, then mma.sync; of AMD that with the
-    most products. Heads that do not fit the first go to the next.
+    most products, and not more keys at once than a tile has. Heads that do not fit the first go to the next.
 
     Args:
         sizes: as of `generate(attention=...)`. element: "f16", "bf16", "fp8", or of AMD "bf8".
@@ -48,13 +48,15 @@ def attention_instruction(
     if form not in known.values():
         raise Error(f"attention is generated for {', '.join(known)}; got {shown(element)}")
     problem, reason = problem_of(sizes), ""
-    found: list[tuple[int, Instruction]] = []
+    found: list[tuple[int, Instruction, dict[str, int]]] = []
     for inst, fields in _candidates(arch, form):
         try:
             if inst.architecture.family.language == "hip":
-                attention_plan(inst, problem.head, head_v=problem.head_v, fields=fields)
-                return inst, fields
-            found.append((cuda_attention_plan(inst, problem.head, head_v=problem.head_v).groups, inst))
+                unit = attention_plan(inst, problem.head, head_v=problem.head_v, fields=fields).unit
+                found.append((int(unit <= KEYS), inst, fields))
+            else:
+                groups = cuda_attention_plan(inst, problem.head, head_v=problem.head_v).groups
+                found.append((min(groups, 2), inst, fields))
         except Error as error:
             reason = str(error)
     if not found:
@@ -62,7 +64,7 @@ def attention_instruction(
             f"attention of {form} with heads of {problem.head} is generated around no instruction of "
             f"{architecture.title}{f': {reason}' if reason else ''}"
         )
-    return max(found, key=lambda each: min(each[0], 2))[1], {}
+    return max(found, key=lambda each: each[0])[1:]
 
 
 def _candidates(arch: str, form: str) -> Iterator[tuple[Instruction, dict[str, int]]]:
@@ -75,7 +77,7 @@ def _candidates(arch: str, form: str) -> Iterator[tuple[Instruction, dict[str, i
     if entry(arch).architecture.tcgen05:
         kind = "f16" if form in FORMATS else "f8f6f4"
         blackwell = entry(arch).instruction(f"tcgen05.mma.cta_group::1.kind::{kind}")
-        yield from ((blackwell.split_parameters({"n": keys, "a": form})[0], {}) for keys in KEYS)
+        yield from ((blackwell.split_parameters({"n": keys, "a": form})[0], {}) for keys in NAMED_KEYS)
     fitting = [
         (inst, fields)
         for inst in known
@@ -83,7 +85,7 @@ def _candidates(arch: str, form: str) -> Iterator[tuple[Instruction, dict[str, i
         and [inst.format(name, fields).name for name in "ABCD"] == [form, form, "f32", "f32"]
     ]
     hopper = {inst.n: (inst, fields) for inst, fields in fitting if "wgmma" in inst.features}
-    yield from (hopper[keys] for keys in KEYS if keys in hopper)
+    yield from (hopper[keys] for keys in NAMED_KEYS if keys in hopper)
     rest = [each for each in fitting if "wgmma" not in each[0].features and not each[0].in_tensor_memory]
     yield from sorted(rest, key=lambda each: (-each[0].m * each[0].n * each[0].k, len(each[0].choices)))
 

@@ -35,8 +35,8 @@ def head_comment(found: AttentionPlan | CudaAttentionPlan) -> Iterator[str]:
     apart = f"multiples of {128 // bits} elements apart"
     yield f"// and V. Elements of a row are neighbours; rows, heads and batches are {apart}."
     if bits == 8:
-        yield f"// O has elements of {o_format(form)}; scales of Q and K are factors of scale, that of V is left to who"
-        yield "// reads O."
+        of_v = "that of V is left to who reads O"
+        yield f"// O has elements of {o_format(form)}; scales of Q and K are factors of scale, {of_v}."
     yield "// scale is positive. L, unless it is null: for each batch, head and query the logarithm of the sum of"
     yield "// exponentials. Queries that see no key get zeros, and -infinity in L."
     yield from compiler_note(inst)

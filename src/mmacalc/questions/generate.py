@@ -285,7 +285,7 @@ def _chosen(options: Options, fields: Mapping[str, object], given: dict[str, Any
         from ..codegen.generate import generate
 
         inst, formats = attention_instruction(options.architecture, options.attention, element)
-        return inst, generate(inst, **given, **formats)
+        return inst, generate(inst, **{**given, **formats})
     from ..codegen.gemm_choice import generated_gemm
 
     chosen = generated_gemm(options.architecture, element, **given)
