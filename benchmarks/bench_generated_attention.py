@@ -46,7 +46,9 @@ WARPS = {"sm_80": 4, "sm_90a": 8, "sm_100a": 8, "sm_120a": 4}  # of Triton's ker
 AMD = {"gfx90a": 64, "gfx942": 64, "gfx950": 64, "gfx1100": 32, "gfx1201": 32, "gfx1250": 32}
 KINDS = (tl.float16, tl.float8e4nv, tl.float8e4b8)
 TRITON = {"f16": "fp16", "e4m3": "fp8e4nv", "e4m3fnuz": "fp8e4b8"}  # by our names
-GROUPS = {"gfx1100": 2, "gfx1201": 2}  # of AMD's kernels on the emulator, whose instructions the model follows; else 4
+# Workgroups of AMD's kernels on the emulator, whose instructions the model follows: so few that it follows all.
+GROUPS = {("gfx1100", "f16"): 2, ("gfx1201", "f16"): 2, ("gfx1201", "fp8"): 1}
+MOST_GROUPS = 4
 
 
 @triton.jit
@@ -108,7 +110,7 @@ def issued(profile: Any, keys: int, waves: int, groups: int) -> tuple[float, flo
 def amd(target: str, folder: Path, element: str = "f16", tile: str | None = None) -> None:
     """The lines of an AMD target."""
     inst, formats = attention_instruction(target, (1, 1, 64, 64, HEAD), element)
-    found, groups = attention_plan(inst, HEAD, tile=tile, fields=formats), GROUPS.get(target, 4)
+    found, groups = attention_plan(inst, HEAD, tile=tile, fields=formats), GROUPS.get((target, element), MOST_GROUPS)
     path = folder / "kernel.hip"
     path.write_text(mmacalc.generate(inst, attention=(1, 1, 64, 64, HEAD), tile=tile, **formats))
     command = f"clang-22 -x hip --offload-arch={target} --cuda-device-only -nogpuinc -nogpulib -O2".split()

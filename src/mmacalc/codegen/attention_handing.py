@@ -59,10 +59,12 @@ def handing(found: AttentionPlan) -> Iterator[str]:
         assert found.handover == "registers"
         yield "// P is B of the second product as it lies in the first one's registers, rounded."
         yield "for (int i = 0; i < TILES_Q; ++i)"
-        yield "    for (int e = 0; e < TILES_K * SLOTS; e += 4)"
-        values = ", ".join(f"s[i][{at} / SLOTS][{at} % SLOTS]" for at in ("e", *[f"(e + {n})" for n in (1, 2, 3)]))
+        yield "    for (int e = 0; e < TILES_K * SLOTS; e += 4) {"
+        yield "        const result from = s[i][e / SLOTS];"
+        yield "        const int at = e % SLOTS;"
         yield f"        p[i][e / {4 * words}].word[e / 4 % {words}] ="
-        yield f"            rounded_p({values});"
+        yield "            rounded_p(from[at], from[at + 1], from[at + 2], from[at + 3]);"
+        yield "    }"
     elif found.handover == "registers":
         yield "// P is B of the second product as it lies in the first one's registers, rounded."
         yield "for (int i = 0; i < TILES_Q; ++i)"

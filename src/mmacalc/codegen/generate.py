@@ -132,9 +132,9 @@ def generate(
         groups: of a GEMM, how many groups the launch line has, as a mixture of experts has them: rows of A and D belong
             to one group after the other, each has a B; where they end is read on the device.
         attention: "BxHxMxNxD" or (B, H, M, N, D): O = softmax(scale Q K^T) V of B batches and H heads of D elements, of
-            M queries and N keys, around an instruction of f16, bf16 or (of NVIDIA, with O of bf16) e4m3 whose sums are
-            f32 (of wgmma and tcgen05.mma n is the keys of a tile). B, H, M and N are in the launch line; the kernel
-            takes any. tile is then "MxN", queries and keys.
+            M queries and N keys, around an instruction of f16, bf16, e4m3 or (of AMD) e5m2 whose sums are f32 (of wgmma
+            and tcgen05.mma n is the keys of a tile); of 8 bits O is of bf16. B, H, M and N are in the launch line; the
+            kernel takes any. tile is then "MxN", queries and keys.
         causal: of attention: the query m sees the keys n <= m + N - M.
         window: of causal attention: how many of these, the last ones.
         kv_heads: of attention, the heads of K and V of the launch line, each for as many heads of Q (grouped-query
