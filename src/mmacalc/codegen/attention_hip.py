@@ -31,6 +31,9 @@ __all__ = ["source"]
 
 
 LONG_CYCLES = 64  # of an instruction of 16 passes
+AHEAD = {"gfx1250": {16: (2, 2), 8: (4, 4)}, "gfx12": {16: (2, 2), 8: (2, 2)}}
+"""Pieces of K and of V that are read from LDS before those that are multiplied, by the bits of an element: as many as
+registers have room for."""
 NARROW = {"f16": "_Float16", "bf16": "__bf16"}
 
 
@@ -348,8 +351,29 @@ def _scores(found: AttentionPlan, builtin: Intrinsic) -> Iterator[str]:
     yield f"                    {_arguments(found, builtin, 'k.part[part]', 'q[i][step].part[part]', 's[i][tile]')});"
     yield "    }"
     yield from _between_products(found)
+    yield from _reading_ahead(found, 0, len(reads), "STEPS * TILES_K")
     yield from _wait_states(found)
     yield ""
+
+
+def _reading_ahead(found: AttentionPlan, which: int, reads: int, pieces_read: str) -> Iterator[str]:
+    """What lets LDS be read some pieces before they are multiplied, where the compiler has them wait for each other: by
+    the model of `profile` WMMA units are busy up to half as long again.
+
+    Args:
+        which: 0 of the first product, 1 of the second. reads: accesses of a piece; pieces_read: how many pieces.
+    """
+    target = found.instruction.architecture.targets[0]
+    ahead = next((pieces for name, pieces in AHEAD.items() if target.startswith(name)), None)
+    if ahead is None:
+        return
+    count = ahead[FORMATS[found.form].bits][which] * reads
+    yield f"__builtin_amdgcn_sched_group_barrier({LDS_READ:#x}, {count}, 0);  // read ahead"
+    yield "#pragma unroll"
+    yield f"for (int n = 0; n < {pieces_read}; ++n) {{"
+    for kind, each in ((PRODUCT, found.kpack * found.tiles_q), (LDS_READ, reads)):
+        yield f"    __builtin_amdgcn_sched_group_barrier({kind:#x}, {each}, 0);"
+    yield "}"
 
 
 def _wait_states(found: AttentionPlan) -> Iterator[str]:
@@ -436,6 +460,10 @@ def _values(found: AttentionPlan, builtin: Intrinsic) -> Iterator[str]:
     inst = found.instruction
     reads = pieces(inst.operand("A", found.wave), found.v, found.kpack)
     words = sum(piece.width for piece in reads) // 4
+    if inst.architecture.targets[0] == "gfx1250":
+        # Exponentials overwrite A or B of a WMMA behind which clang 22.1.8 leaves wait states out (of TRANS behind a
+        # WMMA that reads: LLVM's pull request 186269).
+        yield f"__builtin_amdgcn_sched_barrier({LDS_READ:#x});  // no exponential is between these products"
     yield "// O transposed += V transposed * P transposed"
     yield "for (int step = 0; step < PARTS_P / PARTS; ++step)"
     yield "    for (int tile = 0; tile < TILES_V; ++tile) {"
@@ -448,6 +476,7 @@ def _values(found: AttentionPlan, builtin: Intrinsic) -> Iterator[str]:
     arguments = _arguments(found, builtin, "v.part[part]", "p[i][step * PARTS + part].all", "o[i][tile]")
     yield f"                    {arguments});"
     yield "    }"
+    yield from _reading_ahead(found, 1, len(reads), "PARTS_P / PARTS * TILES_V")
 
 
 def _value_read(found: AttentionPlan, piece: Piece) -> Iterator[str]:
