@@ -33,7 +33,8 @@ __all__ = ["source"]
 LONG_CYCLES = 64  # of an instruction of 16 passes
 AHEAD = {"gfx1250": {16: (2, 2), 8: (4, 4)}, "gfx12": {16: (2, 2), 8: (2, 2)}}
 """Pieces of K and of V that are read from LDS before those that are multiplied, by the bits of an element: as many as
-registers have room for."""
+registers have room for, of heads of up to MOST_AHEAD."""
+MOST_AHEAD = 128
 NARROW = {"f16": "_Float16", "bf16": "__bf16"}
 
 
@@ -365,7 +366,7 @@ def _reading_ahead(found: AttentionPlan, which: int, reads: int, pieces_read: st
     """
     target = found.instruction.architecture.targets[0]
     ahead = next((pieces for name, pieces in AHEAD.items() if target.startswith(name)), None)
-    if ahead is None:
+    if ahead is None or max(found.head, found.head_v) > MOST_AHEAD:
         return
     count = ahead[FORMATS[found.form].bits][which] * reads
     yield f"__builtin_amdgcn_sched_group_barrier({LDS_READ:#x}, {count}, 0);  // read ahead"
