@@ -366,3 +366,14 @@ def test_the_check_of_attention_finds_both_products():
     checked = check(mmacalc.generate(inst, attention="1x1x64x64x64"), inst, 64, single=False)
     assert checked.wanted
     assert len(checked.matrix_instructions) == 2 * 8 + 8 * 2  # S: 2 x 8 of 32 keys and 8 elements; O: 8 x 2
+
+
+@pytest.mark.parametrize(("target", "element", "head", "causal"), [
+    ("gfx950", "fp8", 64, True), ("gfx1250", "f16", 32, False), ("gfx1250", "fp8", 64, True),
+])  # fmt: skip
+def test_attention_waits_where_clang_leaves_wait_states_out(target, element, head, causal):
+    inst, formats = attention_instruction(target, (1, 1, 64, 64, head), element)
+    source = mmacalc.generate(inst, attention=(1, 1, 64, 64, head), causal=causal, **formats)
+    checked = check(source, inst, inst.architecture.wave(None), single=False)
+    assert checked.wanted
+    assert checked.scratch == 0
