@@ -209,20 +209,17 @@ def test_a_store_to_memory_that_is_not_to_be_written_is_left_to_numpy():
 def test_bytes_at_places_are_those_of_numpy(numpy_alone):
     draw = np.random.default_rng(4)
     memory = draw.integers(0, 256, 4096, np.uint8)
-    written = draw.random(4096) < 0.995
     occupied, seen = draw.random(4096 // 8) < 0.01, set()
     for _ in range(300):
         size = int(draw.choice([1, 2, 4, 8, 16, 12]))
         places = draw.integers(0, 4096 // size, draw.integers(1, 40)) * size
         assert (gathered(memory, places, size) == numpy_alone(gathered, memory, places, size)).all()
         octets = places[:, None] + np.arange(size)
-        seen.add(fine := bool(written[octets].all()))
-        assert shared_core.all_written(written, places, size) == fine
+        seen.add(bool(occupied[octets >> 3].any()))
         assert shared_core.none_occupied(occupied, places, size) == (not occupied[octets >> 3].any())
     assert seen == {False, True}
     for outside in ([-1], [4096], [4090]):
         assert shared_core.bytes_at(memory, np.array([0, *outside]), 8) is None
-        assert not shared_core.all_written(written, np.array(outside), 8)
 
 
 @pytest.mark.parametrize("words", ["x4", "x2", "x1", "x4.trans"])

@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 
 from mmacalc.emulator import core
+from mmacalc.kernels.device.unread import Unread
 from mmacalc.kernels.ptx.machine import Machine, gathered, scattered
-from mmacalc.kernels.ptx.order import Order, Shadow
+from mmacalc.kernels.ptx.order import FRESH, Order, Shadow
 from mmacalc.kernels.ptx.proxies import ProxyFences
 from mmacalc.kernels.ptx.shared_core import SharedCore
+from mmacalc.kernels.ptx.unread import SharedUnread
 from ptx_cases import DELETIONS, recorded, without
 from test_ptx_kernels import launched
 
-TEAMS, THREADS, AGENTS, BYTES = 3, 64, 5, 1024
-STATE = ("writer", "write_clock", "write_step", "generic", "reader", "shared", "atomic", "wrote")
+TEAMS, THREADS, AGENTS, BYTES, STEPS = 3, 64, 5, 1024, 20
+STATE = ("writer", "write_clock", "write_step", "how", "reader", "shared", "atomic", "wrote")
 
 
 def machine_of(seed, granule):
@@ -33,7 +35,7 @@ def machine_of(seed, granule):
     shadow.reader[:] = np.where(draw.random(places) < 0.5, draw.integers(0, THREADS, places), -1)
     for clocks in (shadow.write_clock, shadow.read_clock):
         clocks[:] = np.where(draw.random(places) < 0.02, 7, draw.integers(0, 4, places))
-    shadow.generic[:] = draw.random(places) < 0.7
+    shadow.how[:], shadow.write_step[:] = draw.integers(0, 4, places), draw.integers(0, STEPS, places)
     fences = ProxyFences(order)
     if seed % 3:
         everyone = np.arange(TEAMS * THREADS)
@@ -46,6 +48,9 @@ def machine_of(seed, granule):
         readers=(draw.random(places) < 0.002).astype(np.int16), shared=draw.integers(0, 256, TEAMS * BYTES, np.uint8),
         written=draw.random(TEAMS * BYTES) < 0.999, team_of=number // THREADS, member_of=number % THREADS,
     )  # fmt: skip
+    written = SimpleNamespace(unread=Unread(STEPS, BYTES // granule), writers=np.arange(STEPS, dtype=np.uint16))
+    made.launch = SimpleNamespace(written=written)
+    made.unread = shadow.unread = SharedUnread(written, made)
     made.core = SharedCore(made)
     return made, draw
 
@@ -63,7 +68,7 @@ def test_a_write_is_what_it_is_on_numpy(granule):
     for seed in range(60):
         machine, draw = machine_of(seed, granule)
         other, _ = machine_of(seed, granule)
-        for step in range(20):
+        for step in range(STEPS):
             size = int(draw.choice([4, 8, 16]))
             threads, places = drawn_access(draw, size)
             data = draw.integers(0, 2, (len(places), size)).astype(np.uint8)
@@ -84,6 +89,10 @@ def test_a_write_is_what_it_is_on_numpy(granule):
             assert (machine.written == other.written).all()
             for name in STATE:
                 assert (getattr(machine.shadow, name) == getattr(other.shadow, name)).all(), name
+            flags, wanted = machine.launch.written.unread, other.launch.written.unread
+            if len(np.unique(at)) == len(at):  # else what lanes write to one place is lost to each other
+                assert (flags.flags == wanted.flags).all() and (flags.lost == wanted.lost).all()
+            wanted.flags[:], wanted.lost[:] = flags.flags, flags.lost
     assert seen == {(False, None), (True, False), (True, True)}
 
 
@@ -96,12 +105,38 @@ def test_reads_of_the_async_proxy_are_fine_where_numpy_says_so(granule):
             thread = int(draw.integers(0, TEAMS * THREADS))
             first = thread // THREADS * BYTES // granule + int(draw.integers(0, BYTES // granule - 8))
             granules = np.arange(first, first + int(draw.integers(1, 8)))
+            as_they_were = machine.shadow.how.copy(), machine.launch.written.unread.flags.copy()
             found = machine.core.may_read(thread, granules)
+            assert not found or not (machine.shadow.how[granules] & FRESH).any()
+            after = machine.launch.written.unread.flags.copy()
+            machine.shadow.how[:], machine.launch.written.unread.flags[:] = as_they_were
+            machine.unread.read(machine.shadow, granules)
+            assert not found or (machine.launch.written.unread.flags == after).all()
             wanted = Machine._reads_fine(machine, granules, np.full(len(granules), thread))
             machine.proxy_fences["shared"].rows[:] = -1  # no thread has fenced for another one
             alone = Machine._reads_fine(machine, granules, np.full(len(granules), thread))
             assert found == alone <= wanted
             seen.add(found)
+    assert seen == {False, True}
+
+
+@pytest.mark.parametrize("granule", [1, 2, 4])
+def test_bytes_that_are_read_are_those_of_numpy(granule, monkeypatch):
+    seen = set()
+    for seed in range(60):
+        machine, draw = machine_of(seed, granule)
+        other, _ = machine_of(seed, granule)
+        for _ in range(20):
+            size = int(draw.choice([4, 8, 16]))
+            _, places = drawn_access(draw, size)
+            found = Machine.take(machine, places, size)
+            with monkeypatch.context() as numpy_alone:
+                numpy_alone.setattr(other.core, "_take", None)
+                wanted = Machine.take(other, places, size)
+            assert (found is None) == (wanted is None) and (found is None or (found == wanted).all())
+            assert (machine.shadow.how == other.shadow.how).all()
+            assert (machine.launch.written.unread.flags == other.launch.written.unread.flags).all()
+            seen.add(found is None)
     assert seen == {False, True}
 
 

@@ -17,6 +17,7 @@ less are named, or if a finding is false.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
@@ -280,6 +281,7 @@ def of_generated() -> Iterator[tuple[str, Launching]]:
     """What `generate` makes around one instruction through shared memory, and GEMMs, as the tests launch them."""
     import tempfile
 
+    os.environ.setdefault("RECORD_PTX", "no")  # of more sizes and orders than the tests have
     sys.path[:0] = [str(Path(__file__).parents[1] / "tests")]
     import mmacalc
     import test_generate as tests

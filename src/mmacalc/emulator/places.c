@@ -69,19 +69,6 @@ EXPORT int64_t mmacalc_gathered(const uint8_t *memory, int64_t bytes, const int6
     return gathered(memory, bytes, places, count, data, size);
 }
 
-/* Whether all bytes at places are 1. */
-EXPORT int64_t mmacalc_all_written(const uint8_t *written, int64_t bytes, const int64_t *places, int64_t count,
-                                   int64_t size) {
-    uint8_t all = 1;
-    for (int64_t i = 0; i < count; i++) {
-        if (places[i] < 0 || places[i] > bytes - size)
-            return 0;
-        for (int64_t k = 0; k < size; k++)
-            all &= written[places[i] + k];
-    }
-    return all;
-}
-
 /* Fragments of elements of 16 bits: rows of 16 bytes at places, `lines` of each warp, as registers (register, warp, lane).
  * from: of each register, lane and half which element of its warp's rows it is. 0 where a row is outside of memory. */
 EXPORT int64_t mmacalc_load_matrix(const uint8_t *memory, int64_t bytes, const int64_t *places, int64_t warps,

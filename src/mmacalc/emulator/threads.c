@@ -8,7 +8,7 @@
 typedef struct {
     /* Shadow, by granule of shared memory: the last write, and the last read since. */
     int32_t *writer, *write_clock, *write_step;
-    uint8_t *generic;
+    uint8_t *how;                      /* GENERIC: by the generic proxy; FRESH: nothing has read it since */
     int32_t *reader;
     const int32_t *read_clock;
     uint8_t *shared, *atomic;
@@ -23,7 +23,34 @@ typedef struct {
     const int32_t *fences;             /* ProxyFences: (fence, team, thread), NULL if there are none */
     int64_t kept, teams, threads, agents, granule;
     int64_t logged;                    /* whether Shadow.log has reads, of granules that are `shared` */
+    /* Unread: its flags (writer, granule of a CTA), of which a CTA has `each`, whether a writer has any that are LOST, and
+     * by step the writer that it is. */
+    uint8_t *flags, *lost;
+    const uint16_t *writers;
+    int64_t each;
 } Watch;
+
+enum { GENERIC = 1, FRESH = 2 };  /* Watch.how */
+enum { READ_ONCE = 1, LOST = 2 }; /* Watch.flags */
+
+/* Enter in the flags what became of the last writes of granules of one CTA; of those that are LOST not the zeros. */
+static void flag(const Watch *w, int64_t first, int64_t count, int what, int64_t granule) {
+    static const uint8_t zeros[8] = {0};
+    uint8_t *const flags = w->flags + first % w->each;
+    for (int64_t k = 0, at = first; k < count; k++, at++)
+        if (w->how[at] & FRESH && (what == READ_ONCE || memcmp(w->memory + at * granule, zeros, (size_t)granule))) {
+            const int64_t writer = w->writers[w->write_step[at]];
+            flags[writer * w->each + k] |= (uint8_t)what;
+            w->lost[writer] |= what == LOST;
+        }
+}
+
+INLINE int is_fresh(const uint8_t *how, const int64_t count) {
+    uint8_t any = 0;
+    for (int64_t k = 0; k < count; k++)
+        any |= how[k];
+    return any & FRESH;
+}
 
 /* Order.ordered. */
 INLINE int ordered(const Watch *w, int64_t team, int64_t thread, int32_t agent, int32_t clock) {
@@ -111,7 +138,7 @@ INLINE void fetch(const Watch *w, int64_t place, const int64_t granule) {
     __builtin_prefetch(w->write_step + at, 1);
     __builtin_prefetch(w->reader + at, 1);
     __builtin_prefetch(w->read_clock + at);
-    __builtin_prefetch(w->generic + at, 1);
+    __builtin_prefetch(w->how + at, 1);
     __builtin_prefetch(w->shared + at, 1);
     __builtin_prefetch(w->atomic + at, 1);
     __builtin_prefetch(w->memory + place, 1);
@@ -144,11 +171,14 @@ INLINE int may_write(const Watch *w, const int64_t *number, const int64_t *place
 
 /* Note the writes of a run of accesses, to granules from `first` on. */
 INLINE void note(const Watch *w, int64_t first, int64_t n, int64_t team, int64_t thread, int32_t step,
-                 const int64_t width) {
+                 const int64_t width, const int64_t granule) {
     int32_t *const restrict writer = w->writer + first, *const restrict write_clock = w->write_clock + first;
     int32_t *const restrict write_step = w->write_step + first;
     const int32_t *const restrict clock = w->clock + team * w->agents + thread;
     const size_t granules = (size_t)(n * width);
+    if (is_fresh(w->how + first, n * width))
+        for (int64_t k = 0; k < n; k++)
+            flag(w, first + k * width, width, LOST, granule);
     for (int64_t k = 0; k < n; k++)
         for (int64_t part = 0; part < width; part++)
             writer[k * width + part] = (int32_t)(thread + k);
@@ -158,7 +188,7 @@ INLINE void note(const Watch *w, int64_t first, int64_t n, int64_t team, int64_t
     for (int64_t k = 0; k < n * width; k++)
         write_step[k] = step;
     memset(w->reader + first, 0xFF, granules * sizeof *w->reader); /* -1 */
-    memset(w->generic + first, 1, granules);
+    memset(w->how + first, GENERIC | FRESH, granules);
     memset(w->shared + first, 0, granules);
     memset(w->atomic + first, 0, granules);
 }
@@ -171,7 +201,7 @@ INLINE int64_t write_shared(const Watch *w, const int64_t *number, const int64_t
     for (int64_t i = 0, n; i < count; i += n) {
         const int64_t team = w->team_of[number[i]];
         n = run_of(w, number + i, places + i, count - i, size);
-        note(w, places[i] / granule, n, team, w->member_of[number[i]], (int32_t)step, size / granule);
+        note(w, places[i] / granule, n, team, w->member_of[number[i]], (int32_t)step, size / granule, granule);
         w->wrote[team] = w->meetings[team];
         memcpy(w->memory + places[i], data + i * size, (size_t)(n * size));
         memset(w->written + places[i], 1, (size_t)(n * size));
@@ -209,6 +239,28 @@ EXPORT int64_t mmacalc_write_shared(const Watch *w, const int64_t *number, const
                                     int64_t size, const uint8_t *data, int64_t step) {
     SIZES(write_shared(w, number, places, count, bytes, granule, data, step));
 }
+
+INLINE int take(const Watch *w, const int64_t *places, int64_t count, const int64_t size, const int64_t granule) {
+    const uint8_t *const written = w->written;
+    uint8_t all = 1;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t first = places[i] / granule;
+        uint8_t *const how = w->how + first;
+        for (int64_t k = 0; k < size; k++)
+            all &= written[places[i] + k];
+        if (!is_fresh(how, size / granule))
+            continue;
+        flag(w, first, size / granule, READ_ONCE, granule);
+        for (int64_t k = 0; k < size / granule; k++)
+            how[k] &= GENERIC;
+    }
+    return all;
+}
+
+/* Note that bytes at places are read; whether all of them are written. */
+EXPORT int64_t mmacalc_take(const Watch *w, const int64_t *places, int64_t count, int64_t size) {
+    SIZES(take(w, places, count, bytes, granule));
+}
 #undef OF
 
 /* Whether the async proxy may read a granule on behalf of a thread; see mmacalc_async_reads. */
@@ -218,7 +270,7 @@ INLINE int may_read_one(const Watch *w, int64_t team, int64_t thread, int64_t at
         return 1;
     if (!ordered(w, team, thread, writer, clock))
         return 0;
-    if (!w->generic[at] || writer >= w->threads)
+    if (!(w->how[at] & GENERIC) || writer >= w->threads)
         return 1;
     if (!w->fences)
         return 0;
@@ -258,12 +310,17 @@ INLINE int async_reads(const Watch *w, int64_t number, int64_t start, const int6
     for (int64_t i = 0; i < count; i++) {
         const int64_t at = granules[i] + start;
         const int32_t writer = w->writer[at], clock = w->write_clock[at];
+        const uint8_t how = w->how[at];
         uint32_t all = 1;
+        if (how & FRESH) {
+            flag(w, at, 1, READ_ONCE, granule);
+            w->how[at] = how & GENERIC;
+        }
         for (int64_t byte = at * granule; byte < (at + 1) * granule; byte++)
             all &= w->written[byte];
         if (w->flight[at] || !all)
             return 0;
-        if (writer < threads && clock <= low && (!w->generic[at] || clock <= fenced))
+        if (writer < threads && clock <= low && (!(how & GENERIC) || clock <= fenced))
             continue;
         if (!may_read_one(w, team, thread, at))
             return 0;

@@ -13,7 +13,6 @@ from .knowledge import SCOPES, access_of
 from .machine import all_bits, gathered, scattered
 from .operation import DTYPES
 from .program import POLLING
-from .shared_core import all_written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -194,10 +193,7 @@ def read_memory(
             data = gathered(machine.shared, places, size)
         else:
             data = machine.read_shared(step, threads, places, size)
-        if all_written(machine.written, places, size):
-            return data, None
-        written = gathered(machine.written.view(np.uint8), places, size)
-        return data, None if written.all() else written == 0
+        return data, machine.take(places, size)
     if space == "local":
         _check_local(machine, step, threads, at, size)
         index = threads.number[:, None], at[:, None] + np.arange(size)
@@ -454,6 +450,7 @@ class _Atomic:
             raise Error(f"line {step.line}: an atomic operation on local memory")
         if where == "shared":
             places = machine.shared_places(step, threads, at, size)
+            machine.unread.read(machine.shadow, machine.granules(places, size).reshape(-1))
             machine.launch.atomic_shared(machine, step, threads, places, size)
             memory = machine.shared
             whole = places[:, None] + np.arange(size)

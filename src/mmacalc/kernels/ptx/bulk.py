@@ -178,11 +178,6 @@ def write_later(  # noqa: PLR0913
 
     def deliver() -> None:
         found = machine.asynchronous.barriers.get(barrier)
-        machine.shared[places] = take()
-        machine.written[places] = True
-        machine.written[padding] = False
-        for observer in machine.launch.observers:
-            observer.copied(step, places, 1)
         agent = found.agent if found is not None else int(machine.member_of[thread])
         phase = found.phase + 1 if found is not None else 0
         clock = np.full(len(granules), phase, np.int32)
@@ -190,6 +185,11 @@ def write_later(  # noqa: PLR0913
             machine.launch.order.copies.loaded(machine, load, agent, phase)
         count = len(granules)
         machine.shadow.write(granules, np.full(count, team), np.full(count, agent), step.index, False, clock)
+        machine.shared[places] = take()
+        machine.written[places] = True
+        machine.written[padding] = False
+        for observer in machine.launch.observers:
+            observer.copied(step, places, 1)
 
     if machine.asynchronous.barrier(step, np.array([thread]), barrier) is None:
         deliver()
@@ -213,12 +213,13 @@ def reduce_later(  # noqa: PLR0913
 
     def deliver() -> None:
         found = asynchronous.barriers.get(barrier)
-        machine.shared[places] = _reduced(machine.shared[places], take(), kind, type_)
+        machine.unread.read(machine.shadow, granules)
         agent = found.agent if found is not None else int(machine.member_of[thread])
         clock = np.full(len(granules), found.phase + 1 if found is not None else 0, np.int32)
         count = len(granules)
         machine.shadow.write(granules, np.full(count, team), np.full(count, agent), step.index, True, clock)
         machine.shadow.atomic[granules] = True
+        machine.shared[places] = _reduced(machine.shared[places], take(), kind, type_)
         asynchronous.reduced(granules)
 
     if not machine.written[places].all():
@@ -400,6 +401,7 @@ def _tensormap(compiler: Compiler, statement: Statement, step: Step) -> None:
             places = machine.shared_places(step, threads, origin(machine, threads), BYTES)
             offsets = global_places(machine, step, threads, to(machine, threads), BYTES, True)
             data = machine.read_shared(step, threads, places, BYTES)
+            machine.take(places, BYTES)
             machine.map_fences.fenced.add(step.index)
             machine.launch.order.stored(machine, step, threads, offsets, data)
             machine.launch.memory.data[offsets[:, None] + np.arange(BYTES)] = data
@@ -426,6 +428,8 @@ def _tensormap(compiler: Compiler, statement: Statement, step: Step) -> None:
         )
         index = places[:, None] + np.arange(BYTES)
         data = machine.read_shared(step, threads, places, BYTES) if shared else machine.launch.memory.data[index]
+        if shared:
+            machine.take(places, BYTES)
         for raw, given in zip(data, values.tolist()):
             try:
                 replace_field(raw, field, dimension, given)

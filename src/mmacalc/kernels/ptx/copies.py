@@ -86,11 +86,6 @@ class Copies:
         granules = machine.granules(places, size)
         still = machine.flight[granules] == number
         machine.flight[granules[still]] = 0
-        index = places[:, None] + np.arange(size)
-        machine.shared[index] = data
-        machine.written[index] = True
-        for observer in machine.launch.observers:
-            observer.copied(copy.step, places, size)
         threads = copy.threads[which]
         flat, width = granules.reshape(-1), granules.shape[1]
         machine.shadow.write(
@@ -99,6 +94,11 @@ class Copies:
             np.repeat(machine.member_of[threads], width),
             copy.step.index,
         )
+        index = places[:, None] + np.arange(size)
+        machine.shared[index] = data
+        machine.written[index] = True
+        for observer in machine.launch.observers:
+            observer.copied(copy.step, places, size)
         self.arrived[number] |= which
         if self.arrived[number].all():
             del self.flights[number], self.group[number], self.arrived[number]

@@ -20,8 +20,9 @@ from .findings import PtxFinding
 from .global_copies import TensorMapFences
 from .global_order import GlobalOrder
 from .knowledge import Knowledge
-from .machine import PATIENCE, RESERVED, WARP, Machine, Threads, all_bits
+from .machine import PATIENCE, WARP, Machine, Threads, all_bits
 from .matrix_descriptors import Descriptors
+from .program import RESERVED
 from .register_pool import RegisterPool
 from .report import PtxReport
 from .schedule import NEVER, Schedule
@@ -31,6 +32,7 @@ from .tensor_maps import BYTES, map_at
 from .tensor_memory import TensorMemory
 from .traffic import AccessCounter
 from .undefined import critical_registers, follow_bits, followed_by_bits
+from .unread import SharedWrites
 from .warps import wants_whole_warps
 from .wgmma import Products
 
@@ -142,6 +144,7 @@ class Launch:
         self.shared_size = -(-self.shared_bytes // 1024) * 1024
         self.findings: dict[tuple[Any, ...], PtxFinding] = {}
         self.remarks: dict[tuple[int, str], int] = {}  # by line and message: how often
+        self.written = SharedWrites(self.program, self.shared_size)
         self.executed = 0
         self.counts: list[int] = [0] * len(self.program.steps)  # by step, the threads that have executed it
         self.traffic = AccessCounter(_architecture(self.program.target))
@@ -280,7 +283,11 @@ class Launch:
                 if self.program.tensor_memory:
                     machine.tensor_memory.finish()
                     self._early_reads()
+                machine.unread.finish(machine.shadow)
                 self.executed += machine.executed
+        if all(finding.kind != "deadlock" for finding in self.findings.values()):
+            for step, message in self.written.notes():
+                self.remark(step, message)
         self.memory.commit()
         return PtxReport(self)
 

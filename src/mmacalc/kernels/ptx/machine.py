@@ -13,8 +13,10 @@ import numpy as np
 from ...base.errors import Error, plural
 from .barriers import WARP, CtaBarriers
 from .order import ENDED, Order, Shadow
+from .program import RESERVED
 from .proxies import ProxyFences
 from .shared_core import SharedCore, bytes_at
+from .unread import SharedUnread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,12 +40,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["RESERVED", "WARP", "WARPGROUP", "Machine", "Repeated", "Threads", "all_bits"]
+__all__ = ["WARP", "WARPGROUP", "Machine", "Repeated", "Threads", "all_bits"]
 
 WARPGROUP = 128
-RESERVED = 1024
-"""Bytes of shared memory that the system keeps, in front of a CTA's own (CUDA C++ Programming Guide, compute capability
-8.x and later)."""
 WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.uint64}
 ALL_WRITTEN = {size: int.from_bytes(b"\1" * size, "little") for size in (1, 2, 4, 8)}
 """What `Machine.written` holds where all bytes of a word are written."""
@@ -186,6 +185,7 @@ class Machine:
         self.order = Order(-(-ctas // size), size * self.block_size)
         self.granule = program.granule
         self.shadow = Shadow(places // self.granule, self.order)
+        self.unread = self.shadow.unread = SharedUnread(launch.written, self)
         self.proxy_fences = {space: ProxyFences(self.order) for space in ("shared", "global")}
         self.flight: Array = np.zeros(places // self.granule, np.int32)
         self.readers: Array = np.zeros(places // self.granule, np.int16)
@@ -511,6 +511,14 @@ class Machine:
         self.check_read(step, threads, places, size)
         return gathered(self.shared, places, size)
 
+    def take(self, places: Array, size: int) -> Array | None:
+        """Note that bytes are read. Which of them nothing has written, (place, byte), if any."""
+        if self.core.take(places, size):
+            return None
+        self.unread.read(self.shadow, self.granules(places, size).reshape(-1))
+        written = gathered(self.written.view(np.uint8), places, size)
+        return None if written.all() else written == 0
+
     def check_read(self, step: Step, threads: Threads, places: Array, size: int) -> None:
         if self.shadow.settled() and not self.copies.flights and not self.asynchronous.flights:
             width = max(1, size // self.granule)
@@ -594,7 +602,9 @@ class Machine:
         if not left:
             return
         number = np.repeat([thread for thread, _ in left], [len(mine) for _, mine in left])
-        if not self._reads_fine(np.concatenate([mine for _, mine in left]), number):
+        together = np.concatenate([mine for _, mine in left])
+        self.unread.read(self.shadow, together)
+        if not self._reads_fine(together, number):
             for thread, mine in left:
                 self.check_async_read(step, thread, mine)
 
@@ -605,7 +615,8 @@ class Machine:
         if self.flight[granules].any() or (self.written.view(word)[granules] != word(ALL_WRITTEN[self.granule])).any():
             return False
         shadow = self.shadow
-        writer, clock, generic = shadow.writer[granules], shadow.write_clock[granules], shadow.generic[granules]
+        writer, clock = shadow.writer[granules], shadow.write_clock[granules]
+        generic = shadow.by_generic(granules)
         other = (np.diff(writer) != 0) | (np.diff(clock) != 0) | np.diff(generic) | (np.diff(threads) != 0)
         one = np.flatnonzero(np.concatenate([[True], other]))  # the first of each run of equal writes
         writer, clock, generic, threads = writer[one], clock[one], generic[one], threads[one]
@@ -619,7 +630,10 @@ class Machine:
     def check_async_read(self, step: Step, thread: int, granules: Array) -> None:
         """The async proxy reads granules on behalf of a thread."""
         number = np.array([thread])
-        if self.core.may_read(thread, granules) or self._reads_fine(granules, np.repeat(number, len(granules))):
+        if self.core.may_read(thread, granules):
+            return
+        self.unread.read(self.shadow, granules)
+        if self._reads_fine(granules, np.repeat(number, len(granules))):
             return
         flying = self.flight[granules]
         if flying.any():
@@ -637,7 +651,7 @@ class Machine:
             at = int(np.flatnonzero(wrong)[0])
             who = Repeated(self, thread, count)
             self.race(step, who, at, int(granules[at]), int(self.shadow.write_step[granules[at]]), "reads", "wrote")
-        dirty = self.shadow.generic[granules] & (writer >= 0) & (writer < self.order.threads) & ~wrong
+        dirty = self.shadow.by_generic(granules) & (writer >= 0) & (writer < self.order.threads) & ~wrong
         if dirty.any():
             which = np.flatnonzero(dirty)
             dirty[which] = self.proxy_fences["shared"].missing(team[which], member[which], writer[which], clock[which])

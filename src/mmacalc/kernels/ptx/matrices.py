@@ -19,7 +19,7 @@ from ...emulator.registers import gather, scatter
 from ...ptx.module import Register, bits_of, is_braced
 from .accesses import SHARED_BASE, by_space, read_memory, space_of_access, write_memory
 from .machine import gathered
-from .shared_core import all_written, loaded_matrix
+from .shared_core import loaded_matrix
 from .signatures import Kind, kind_of
 
 TYPE_CHECKING = False
@@ -333,12 +333,10 @@ def _load_matrix(compiler: Compiler, statement: Statement, step: Step) -> None:
         if found is None:
             found = by_register(fragments(gathered(machine.shared, places, ROW), len(warps)))
         put_register_rows(machine, threads, sinks, found, False)
-        if all_written(machine.written, places, ROW):
-            return
-        written = gathered(machine.written.view(np.uint8), places, ROW)
-        if not written.all() and not machine.flight[machine.granules(places, ROW)].any():
+        unwritten = machine.take(places, ROW)
+        if unwritten is not None and not machine.flight[machine.granules(places, ROW)].any():
             # Rows beyond the edge of a matrix may be left as they are, where what follows from them is not stored.
-            missing = fragments(np.where(written == 0, 0xFF, 0).astype(np.uint8), len(warps))
+            missing = fragments(np.where(unwritten, 0xFF, 0).astype(np.uint8), len(warps))
             for place, index in enumerate(indexes):
                 bad = np.ascontiguousarray(missing[:, place]).reshape(-1)
                 if index is not None and bad.any():

@@ -23,13 +23,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from .unread import SharedUnread
+
     Array = NDArray[Any]
 
-__all__ = ["ENDED", "Order", "Shadow", "across", "span"]
+__all__ = ["ENDED", "FRESH", "GENERIC", "Order", "Shadow", "across", "span"]
 
 
 ENDED = 1 << 40
 """The meetings of a team whose threads have all ended."""
+GENERIC, FRESH = 1, 2
+"""How a place was written last, as in threads.c: by the generic proxy; and nothing has read it since."""
 
 
 def span(numbers: Array) -> Any:
@@ -203,7 +207,8 @@ class Shadow:
         self.writer: Array = np.full(places, -1, np.int32)
         self.write_clock: Array = np.zeros(places, np.int32)
         self.write_step: Array = np.full(places, -1, np.int32)
-        self.generic: Array = np.zeros(places, bool)
+        self.how: Array = np.zeros(places, np.uint8)  # of the last write: GENERIC, FRESH
+        self.unread: SharedUnread | None = None
         self.reader: Array = np.full(places, -1, np.int32)
         self.read_clock: Array = np.zeros(places, np.int32)
         self.read_step: Array = np.full(places, -1, np.int32)
@@ -215,6 +220,11 @@ class Shadow:
         self.most_logged: int = 512
         self.wrote: Array = np.full(len(order.meetings), -1, np.int64)  # the last write of each team, by its meetings
         self.apart: bool = False  # whether agents that are no threads have written
+
+    def by_generic(self, at: Array) -> Array:
+        """Whether the last writes of places were by the generic proxy."""
+        found: Array = (self.how[at] & GENERIC) > 0
+        return found
 
     def settled(self) -> bool:
         """Whether every write is known to all threads of its team, because they have met since."""
@@ -331,7 +341,10 @@ class Shadow:
             self.wrote[team] = self.order.meetings[team]
         else:
             self.apart = True
-        self.writer[at], self.write_step[at], self.generic[at] = thread, step, generic
+        if self.unread is not None:
+            self.unread.replaced(self, at)
+        self.writer[at], self.write_step[at] = thread, step
+        self.how[at] = FRESH | GENERIC if generic else FRESH
         self.write_clock[at] = self.order.clock[team, thread] if clock is None else clock
         self.reader[at], self.shared[at], self.atomic[at] = -1, False, False
         return found

@@ -9,7 +9,6 @@ import numpy as np
 
 from ...base.checks import whole
 from .knowledge import access_of
-from .machine import RESERVED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +27,11 @@ if TYPE_CHECKING:
     Meeting = Callable[[Machine, Threads, Array], None]
     Follow = Callable[[Machine, Threads], dict[int, Array]]
 
-__all__ = ["ASKED", "ASKING", "POLLING", "Program", "Step"]
+__all__ = ["ASKED", "ASKING", "POLLING", "RESERVED", "Program", "Step"]
 
+RESERVED = 1024
+"""Bytes of shared memory that the system keeps, in front of a CTA's own (CUDA C++ Programming Guide, compute capability
+8.x and later)."""
 POLLED = frozenset(["volatile", "relaxed", "acquire", "mmio"])
 """Modifiers of loads that poll (PTX ISA 8.4: strong operations)."""
 ASKING = 24
@@ -210,13 +212,20 @@ class Program:
 
     def shared_byte(self, byte: int) -> str:
         """A byte of a CTA's shared memory in words: that of a variable, or of the dynamic part."""
-        starts = [(start, name) for name, start in self.shared.items() if start <= byte]
-        start, name = max(starts, default=(0, ""))
+        start, name = self.shared_part(byte)
+        return f"byte {byte - start} of {name}"
+
+    def shared_part(self, byte: int) -> tuple[int, str]:
+        """Where what holds a byte of a CTA's shared memory begins, and its name."""
         if byte >= self.dynamic:
-            return f"byte {byte - self.dynamic} of dynamic shared memory"
-        if not name:
-            return f"byte {byte} of shared memory"
-        return f"byte {byte - start} of {plain_variable(name)} in shared memory"
+            return self.dynamic, "dynamic shared memory"
+        start, name = max([(start, name) for name, start in self.shared.items() if start <= byte], default=(0, ""))
+        return start, f"{plain_variable(name)} in shared memory" if name else "shared memory"
+
+    @cached_property
+    def used(self) -> frozenset[int]:
+        """The registers that some statement reads."""
+        return frozenset().union(*[step.reads for step in self.steps])
 
     @property
     def communicates(self) -> bool:

@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ...ptx.module import Location
+
 __all__ = ["PtxReport"]
 
 SHOWN, NOTABLE = 4, 1.25
@@ -70,6 +72,7 @@ class PtxReport(CompiledReport):
         self.opcodes = {}
         self.approximations = {}
         self._remarks: dict[tuple[int, str], int] = dict(launch.remarks)
+        self._places = {step.line: _source(step.statement.location) for step in program.steps}
         for step, executed in zip(program.steps, launch.counts):
             if executed and step.line:
                 name = step.statement.opcode
@@ -92,7 +95,7 @@ class PtxReport(CompiledReport):
             grouped.setdefault(message, []).append((line, times))
         found = []
         for message, places in grouped.items():
-            lines, total = [str(line) for line, _ in places], sum(times for _, times in places)
+            lines, total = [f"{line}{self._places.get(line, '')}" for line, _ in places], sum(times for _, times in places)
             more = f" and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
             where = f"line{'s' if len(lines) > 1 else ''} {', '.join(lines[:SHOWN])}{more}"
             found.append(f"{where}: {message}{f' ({total} times)' if total > 1 else ''}")
@@ -142,8 +145,12 @@ class PtxReport(CompiledReport):
 
 
 def _place(site: SharedAccess | GlobalAccess) -> str:
-    source = f" ({site.location})" if site.location else ""
-    return f"line {site.line}{source}: {site.text}"
+    return f"line {site.line}{_source(site.location)}: {site.text}"
+
+
+def _source(location: Location | None) -> str:
+    """A place in the source, in brackets behind the line of PTX."""
+    return f" ({location})" if location else ""
 
 
 def _more(sites: list[Any]) -> list[str]:

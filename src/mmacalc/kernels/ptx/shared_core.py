@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["SharedCore", "all_written", "bytes_at", "loaded_matrix", "none_occupied"]
+__all__ = ["SharedCore", "bytes_at", "loaded_matrix", "none_occupied"]
 
-_SHADOW = ("writer", "write_clock", "write_step", "generic", "reader", "read_clock", "shared", "atomic", "wrote")
+_SHADOW = ("writer", "write_clock", "write_step", "how", "reader", "read_clock", "shared", "atomic", "wrote")
 _MACHINE = ("flight", "readers", "shared", "written", "team_of", "member_of")
 _CHANGING = ("clock", "common", "known", "fences")
 """Arrays that are made again when there are more agents."""
@@ -43,6 +43,7 @@ class _Watch(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in (*_SHADOW, "meetings", *_MACHINE[:2], "memory", *_MACHINE[3:],
                                                *_CHANGING)),
         *((name, ctypes.c_int64) for name in ("kept", "teams", "threads", "agents", "granule", "logged")),
+        *((name, ctypes.c_void_p) for name in ("flags", "lost", "writers")), ("each", ctypes.c_int64),
     ]  # fmt: skip
 
 
@@ -65,6 +66,7 @@ class SharedCore:
         self._write = _function("write_shared", pointer, pointer, number, number, pointer, number)
         self._reads = _function("async_reads", pointer, pointer, number, pointer, number)
         self._reading = _function("reading", pointer, number, pointer, number, number)
+        self._take = _function("take", pointer, number, number)
         self._log_reads = _function("log_reads", pointer, number, pointer, number)
         self._places = _function("places", *[pointer] * 3, number, *[pointer] * 2)
         self._pattern = ctypes.c_uint64()
@@ -76,6 +78,11 @@ class SharedCore:
             setattr(self._watch, name, address(getattr(machine.shadow, name)))
         for name in _MACHINE:  # the shadow's `shared` is a flag of each granule
             setattr(self._watch, "memory" if name == "shared" else name, address(getattr(machine, name)))
+
+        written = machine.launch.written
+        self._watch.flags, self._watch.writers = address(written.unread.flags), address(written.writers)
+        self._watch.lost = address(written.unread.lost)
+        self._watch.each = written.unread.flags.shape[1]
 
     def _state(self) -> int:
         """The struct, with the arrays as they are now."""
@@ -115,6 +122,13 @@ class SharedCore:
         data = np.ascontiguousarray(data)
         found = self._written(self._write, threads, places, data.shape[1], address(data), step)
         return found > 1 if found > 0 else None
+
+    def take(self, places: Array, size: int) -> bool:
+        """Note that bytes are read; whether all of them are written, as far as the core can tell."""
+        if self._take is None or not len(places):
+            return False
+        places = np.ascontiguousarray(places)
+        return bool(self._take(self._state(), address(places), len(places), size))
 
     def may_read(self, thread: int, granules: Array) -> bool:
         """Whether the async proxy may read granules on behalf of a thread. False if that is to be looked at."""
@@ -198,15 +212,6 @@ def bytes_at(memory: Array, places: Array, size: int) -> Array | None:
     places, found = np.ascontiguousarray(places), np.empty((len(places), size), np.uint8)
     fine = run(address(memory), len(memory), address(places), len(places), address(found), size)
     return found if fine else None
-
-
-def all_written(written: Array, places: Array, size: int) -> bool:
-    """Whether all bytes at places are written, as far as the core can tell."""
-    run = core.function("all_written", _GATHERED[:4] + _GATHERED[5:], ctypes.c_int64)
-    if run is None or not len(places):
-        return False
-    places = np.ascontiguousarray(places)
-    return bool(run(address(written), len(written), address(places), len(places), size))
 
 
 def none_occupied(occupied: Array, places: Array, size: int) -> bool:
