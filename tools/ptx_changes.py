@@ -9,7 +9,8 @@
 
 A change is *harmful* if the default order or one of the others gives another result than the whole kernel, or none. It
 is *named* if the launch in one of these orders has a finding, or is stopped by an error. It is named *there* if a
-finding is at the changed statement (or the one behind it, where it was left out), or has it as the other statement.
+finding is at the changed statement (or the one behind it, where it was left out), or has it as the other statement. It
+is *noted* if it is not named and a note says of bytes that nothing reads them, which is not said of the whole kernel.
 
 What makes another right program is counted apart (kind "program"): a store or load left out or moved, a branch turned
 round. A sanitizer cannot know what was meant; what it says of these is a bonus.
@@ -108,12 +109,23 @@ class Change(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What came of a change: whether a result is another, the kinds of findings, and whether one is there."""
+    """What came of a change: whether a result is another, the kinds of findings, whether one is there, and the notes of
+    bytes that nothing reads."""
 
     change: Change
     harmful: bool
     named: tuple[str, ...]
     there: bool
+    noted: frozenset[str]
+
+
+class Outcome(NamedTuple):
+    """Of a launch the kinds of findings, the lines that they name, its results, and what is said of unread bytes."""
+
+    kinds: tuple[str, ...]
+    lines: set[int]
+    results: list[np.ndarray] | None
+    unread: frozenset[str] = frozenset()
 
 
 def changes(text: str) -> Iterator[Change]:
@@ -167,10 +179,8 @@ def sample(found: list[Change], most: int) -> list[Change]:
     return taken
 
 
-def _found(
-    launching: Launching, text: str, schedule: int | None
-) -> tuple[tuple[str, ...], set[int], list[np.ndarray] | None]:
-    """The kinds of findings of a launch, the lines that they name, and its results."""
+def _found(launching: Launching, text: str, schedule: int | None) -> Outcome:
+    """What came of a launch."""
     arguments, results = launching.make()
     given = {"arguments": arguments} if isinstance(arguments, list) else {"arguments": (), "buffer": arguments}
     try:
@@ -180,42 +190,47 @@ def _found(
                         cluster=launching.cluster, limit=launching.limit, **given)  # fmt: skip
         report = launch.run()
     except Error as error:
-        return (f"stopped: {error}",), {int(one) for one in re.findall(r"\bline (\d+)", str(error))}, None
+        return Outcome((f"stopped: {error}",), {int(one) for one in re.findall(r"\bline (\d+)", str(error))}, None)
     kinds = tuple(sorted({finding.kind for finding in report.findings}))
     places = {line for one in report.findings for line in (one.line, one.other_line) if line}
-    return kinds, places, None if "deadlock" in kinds else results
+    unread = frozenset(note for note in report.notes if "nothing reads" in note)
+    return Outcome(kinds, places, None if "deadlock" in kinds else results, unread)
 
 
-def judged(launching: Launching, change: Change, want: list[np.ndarray] | None, schedules: list[int | None]) -> Judged:
+def judged(launching: Launching, change: Change, whole: Outcome, schedules: list[int | None]) -> Judged:
     """Run a changed kernel until a result is another and something is named, in the orders that are given."""
-    harmful, named, there = False, (), False
+    harmful, named, there, noted = False, (), False, frozenset()
     for schedule in schedules:
-        kinds, lines, results = _found(launching, change.module, schedule)
-        named, harmful = named or kinds, harmful or differ(results, want)
-        there = there or not lines.isdisjoint((change.line, change.line + 1))
+        found = _found(launching, change.module, schedule)
+        named, harmful = named or found.kinds, harmful or differ(found.results, whole.results)
+        there = there or not found.lines.isdisjoint((change.line, change.line + 1))
+        noted |= found.unread - whole.unread
         if harmful and named:
             break
-    return Judged(change, harmful, named, there)
+    return Judged(change, harmful, named, there, noted)
 
 
 def study(name: str, launching: Launching, most: int, schedules: list[int | None]) -> tuple[int, list[Judged]]:
     """The false findings of the whole kernel, and what came of its changes, which are printed where not named."""
-    false, want = 0, None
-    for schedule in schedules:
-        kinds, _, results = _found(launching, launching.text, schedule)
-        want = results if want is None else want
-        if kinds or differ(results, want):
-            false += 1
-            print(f"{name}: the whole kernel, schedule {schedule}: {', '.join(kinds) or 'another result'}")
-    made = [judged(launching, one, want, schedules) for one in sample(list(changes(launching.text)), most)]
+    runs = [_found(launching, launching.text, schedule) for schedule in schedules]
+    wrong = [(schedule, one) for schedule, one in zip(schedules, runs)
+             if one.kinds or differ(one.results, runs[0].results)]  # fmt: skip
+    for schedule, one in wrong:
+        print(f"{name}: the whole kernel, schedule {schedule}: {', '.join(one.kinds) or 'another result'}")
+    for note in sorted(runs[0].unread):
+        print(f"{name}: the whole kernel: {note}")
+    made = [judged(launching, one, runs[0], schedules) for one in sample(list(changes(launching.text)), most)]
     harmful = [one for one in made if one.harmful and one.change.kind != PROGRAM]
     named = sum(bool(one.named) for one in harmful)
     print(f"{name[:60]}: {len(made)} changes, {len(harmful)} harmful, {named} of them named, "
           f"{sum(one.there for one in harmful)} there", flush=True)  # fmt: skip
     for one in harmful:
         if not one.named:
-            print(f"    not named: {one.change.kind}: line {one.change.line}: {one.change.text[:100]}", flush=True)
-    return false, made
+            said = "in a note" if one.noted else "not named"
+            print(f"    {said}: {one.change.kind}: line {one.change.line}: {one.change.text[:100]}", flush=True)
+            for note in sorted(one.noted)[:3]:
+                print(f"        {note[:160]}", flush=True)
+    return len(wrong), made
 
 
 def of_folder(folder: Path) -> Iterator[tuple[str, Launching]]:
@@ -282,9 +297,11 @@ def main(words: list[str]) -> int:
             counts[f"{kind}harmful"] += one.harmful
             counts[f"{kind}named"] += one.harmful and bool(one.named)
             counts[f"{kind}there"] += one.harmful and one.there
+            counts[f"{kind}noted"] += one.harmful and not one.named and bool(one.noted)
     print(f"{counts['kernels']} kernels, {counts['changes']} changes: {counts['named']} of {counts['harmful']} harmful "
-          f"ones are named, {counts['there']} there; {counts['false']} false findings. Other programs: "
-          f"{counts['program named']} of {counts['program harmful']}")  # fmt: skip
+          f"ones are named, {counts['there']} there; {counts['noted']} in a note; {counts['false']} false findings. "
+          f"Other programs: {counts['program named']} of {counts['program harmful']}, {counts['program noted']} in a "
+          f"note")  # fmt: skip
     return 1 if counts["false"] or counts["named"] < WANTED * counts["harmful"] else 0
 
 
