@@ -91,7 +91,8 @@ def test_a_write_is_what_it_is_on_numpy(granule):
                 assert (getattr(machine.shadow, name) == getattr(other.shadow, name)).all(), name
             flags, wanted = machine.launch.written.unread, other.launch.written.unread
             if len(np.unique(at)) == len(at):  # else what lanes write to one place is lost to each other
-                assert (flags.flags == wanted.flags).all() and (flags.lost == wanted.lost).all()
+                assert (flags.flags == wanted.flags).all()
+                assert (flags.lost == wanted.lost).all()
             wanted.flags[:], wanted.lost[:] = flags.flags, flags.lost
     assert seen == {(False, None), (True, False), (True, True)}
 
@@ -134,7 +135,8 @@ def test_bytes_that_are_read_are_those_of_numpy(granule, monkeypatch):
             with monkeypatch.context() as numpy_alone:
                 numpy_alone.setattr(other.core, "_take", None)
                 wanted = Machine.take(other, places, size)
-            assert (found is None) == (wanted is None) and (found is None or (found == wanted).all())
+            assert (found is None) == (wanted is None)
+            assert found is None or (found == wanted).all()
             assert (machine.shadow.how == other.shadow.how).all()
             assert (machine.launch.written.unread.flags == other.launch.written.unread.flags).all()
             seen.add(found is None)

@@ -9,6 +9,7 @@ import mmacalc
 from mmacalc.emulator import core
 
 HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"
+PAIR = " .explicitcluster .reqnctapercluster 2"
 SETUP = """
 .visible .entry k(.param .u64 in, .param .u64 out){attributes}
 {{
@@ -129,7 +130,7 @@ def unread(text, value=None, grid=1):
 @pytest.mark.parametrize("body", [PLAIN, BULK, LOADED, RING, ADDED])
 def test_what_is_read_by_any_proxy_before_it_is_overwritten_has_no_note(body):
     assert unread(text_of(body)) == []
-    assert unread(text_of(PEER, " .explicitcluster .reqnctapercluster 2"), grid=2) == []
+    assert unread(text_of(PEER, PAIR), grid=2) == []
 
 
 ST, ALL = "st.shared.f32 [%r3], %f1;", "that nothing reads: bytes"
@@ -164,7 +165,7 @@ def test_zeros_that_nothing_reads_are_what_is_put_where_there_is_nothing_to_copy
 
 
 def test_what_another_cta_writes_and_nothing_reads_is_noted():
-    text = text_of(PEER, " .explicitcluster .reqnctapercluster 2").replace("ld.shared.f32 %f2, [%r3]", "mov.f32 %f2, %f1")
+    text = text_of(PEER, PAIR).replace("ld.shared.f32 %f2, [%r3]", "mov.f32 %f2, %f1")
     assert unread(text, grid=2) == [
         ("st.shared::cluster.f32 [%r6], %f1;", f"writes 512 bytes of tile in shared memory {ALL} 0-511")
     ]

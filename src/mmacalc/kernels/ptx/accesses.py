@@ -190,10 +190,8 @@ def read_memory(
         places = machine.shared_access(step, threads, at, size, "read")
         if shared_flags.is_strong(machine, step):
             shared_flags.read_strong(machine, step, threads, places, size)
-            data = gathered(machine.shared, places, size)
-        else:
-            data = machine.read_shared(step, threads, places, size)
-        return data, machine.take(places, size)
+            return gathered(machine.shared, places, size), machine.take(places, size)
+        return machine.read_shared(step, threads, places, size)
     if space == "local":
         _check_local(machine, step, threads, at, size)
         index = threads.number[:, None], at[:, None] + np.arange(size)

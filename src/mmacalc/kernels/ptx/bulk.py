@@ -400,8 +400,7 @@ def _tensormap(compiler: Compiler, statement: Statement, step: Step) -> None:
         def copy(machine: Machine, threads: Threads) -> None:
             places = machine.shared_places(step, threads, origin(machine, threads), BYTES)
             offsets = global_places(machine, step, threads, to(machine, threads), BYTES, True)
-            data = machine.read_shared(step, threads, places, BYTES)
-            machine.take(places, BYTES)
+            data, _ = machine.read_shared(step, threads, places, BYTES)
             machine.map_fences.fenced.add(step.index)
             machine.launch.order.stored(machine, step, threads, offsets, data)
             machine.launch.memory.data[offsets[:, None] + np.arange(BYTES)] = data
@@ -427,9 +426,7 @@ def _tensormap(compiler: Compiler, statement: Statement, step: Step) -> None:
             else global_places(machine, step, threads, at, BYTES, True)
         )
         index = places[:, None] + np.arange(BYTES)
-        data = machine.read_shared(step, threads, places, BYTES) if shared else machine.launch.memory.data[index]
-        if shared:
-            machine.take(places, BYTES)
+        data = machine.read_shared(step, threads, places, BYTES)[0] if shared else machine.launch.memory.data[index]
         for raw, given in zip(data, values.tolist()):
             try:
                 replace_field(raw, field, dimension, given)

@@ -506,10 +506,10 @@ class Machine:
         first = places // self.granule
         return first[:, None] + np.arange(count) if count > 1 else first[:, None]
 
-    def read_shared(self, step: Step, threads: Threads, places: Array, size: int) -> Array:
-        """Read and check bytes of shared memory: (thread, size)."""
+    def read_shared(self, step: Step, threads: Threads, places: Array, size: int) -> tuple[Array, Array | None]:
+        """Read and check bytes of shared memory, (thread, size), and which of them nothing has written, if any."""
         self.check_read(step, threads, places, size)
-        return gathered(self.shared, places, size)
+        return gathered(self.shared, places, size), self.take(places, size)
 
     def take(self, places: Array, size: int) -> Array | None:
         """Note that bytes are read. Which of them nothing has written, (place, byte), if any."""

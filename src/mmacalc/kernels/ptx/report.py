@@ -95,7 +95,10 @@ class PtxReport(CompiledReport):
             grouped.setdefault(message, []).append((line, times))
         found = []
         for message, places in grouped.items():
-            lines, total = [f"{line}{self._places.get(line, '')}" for line, _ in places], sum(times for _, times in places)
+            lines, total = (
+                [f"{line}{self._places.get(line, '')}" for line, _ in places],
+                sum(times for _, times in places),
+            )
             more = f" and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
             where = f"line{'s' if len(lines) > 1 else ''} {', '.join(lines[:SHOWN])}{more}"
             found.append(f"{where}: {message}{f' ({total} times)' if total > 1 else ''}")

@@ -1,7 +1,7 @@
 """Bytes of shared memory that statements write and nothing reads: a note with each statement.
 
-What counts are plain values: of st, stmatrix, cp.async, bulk and tensor copies, st.async, and of reductions whose result
-nothing uses. Flags (strong accesses, other atomic operations) and mbarriers do not count.
+What counts are plain values: of st, stmatrix, cp.async, bulk and tensor copies, st.async, and of reductions whose
+result nothing uses. Flags (strong accesses, other atomic operations) and mbarriers do not count.
 """
 
 from __future__ import annotations
