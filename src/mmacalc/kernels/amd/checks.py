@@ -19,10 +19,11 @@ from ...base.records import Cache, TupleRecord
 from ...emulator.core import address as core_address
 from ...hazards.deallocation import MESSAGE as DEALLOCATION
 from ...hazards.lint import SCHED_MODE
-from ..device.findings import KernelFinding, Stop, lanes_text
+from ..device.findings import KernelFinding, Stop
 from ..device.memory import octets_of
 from ..device.races import UNFETCHED, UNREAD, UNWAITED
 from ..device.traffic import KNOWN, PERIOD, enter
+from ..device.unread import unread_text
 from .counters import Landing
 from .state import register_name
 
@@ -558,8 +559,7 @@ class Unread:
         unread = (self._writer >= 0) & (self._read == 0)
         for address in sorted({*self._writer[unread].tolist()}):
             bytes_ = np.flatnonzero(unread & (self._writer == address)).tolist()
-            what = f"{plural(len(bytes_), 'byte')} of LDS that nothing reads: {lanes_text(tuple(bytes_), 'byte')}"
-            tally.note(entry_at(tally, "never read", program.instructions[address], f"writes {what}", 1))
+            tally.note(entry_at(tally, "never read", program.instructions[address], unread_text("LDS", bytes_), 1))
 
 
 LEFT_OUT = "LLVM 24 has it, AMD's own kernels with VGPRs above 255 leave such waits out"
