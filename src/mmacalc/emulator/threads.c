@@ -307,13 +307,17 @@ INLINE int async_reads(const Watch *w, int64_t number, int64_t start, const int6
                        const int64_t granule) {
     const int64_t team = w->team_of[number], thread = w->member_of[number];
     const int32_t low = low_of(w, team), fenced = fenced_of(w, team), threads = (int32_t)w->threads;
+    const int64_t each = w->each;
+    int64_t base = 0; /* where the memory of a CTA begins */
     for (int64_t i = 0; i < count; i++) {
         const int64_t at = granules[i] + start;
         const int32_t writer = w->writer[at], clock = w->write_clock[at];
         const uint8_t how = w->how[at];
         uint32_t all = 1;
-        if (how & FRESH) {
-            flag(w, at, 1, READ_ONCE, granule);
+        if (how & FRESH) { /* as `flag`, without a division for each */
+            if (at < base || at >= base + each)
+                base = at - at % each;
+            w->flags[w->writers[w->write_step[at]] * each + at - base] |= READ_ONCE;
             w->how[at] = how & GENERIC;
         }
         for (int64_t byte = at * granule; byte < (at + 1) * granule; byte++)
