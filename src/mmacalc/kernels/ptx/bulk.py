@@ -187,7 +187,7 @@ def write_later(  # noqa: PLR0913
         machine.shadow.write(granules, np.full(count, team), np.full(count, agent), step.index, False, clock)
         machine.shared[places] = take()
         machine.written[places] = True
-        machine.written[padding] = False
+        machine.written[padding], machine.shadow.how[padding // machine.granule] = False, 0
         for observer in machine.launch.observers:
             observer.copied(step, places, 1)
 
