@@ -7,6 +7,7 @@ compiled kernel. No GPU is needed, neither to compile nor to run; the triton pac
 from __future__ import annotations
 
 import tempfile
+from contextlib import contextmanager
 from math import prod
 from pathlib import Path
 
@@ -26,13 +27,14 @@ from .kernels.ptx.tensor_map import tensor_map
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
 
-__all__ = ["compiled", "launch"]
+__all__ = ["EmulatedGPU", "compiled", "emulated", "launch"]
 
 TYPES = {
     "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64", "int8": "i8", "int16": "i16",
@@ -51,8 +53,9 @@ def launch(kernel: Any, grid: Any, *args: Any, target: str = "", product: str | 
         kernel: a function with @triton.jit or @gluon.jit, or a CompiledKernel of `triton.compile` or `compiled`.
         grid: a number or up to three.
         args, named: the kernel's arguments and constexprs, in its order or by name: NumPy arrays or torch CPU tensors
-            for pointers, TensorDescriptor for tensor descriptors, numbers. Of a CompiledKernel only arguments. Besides,
-            Triton's num_warps, num_stages and the like, and limit= and schedule= of `mmacalc.launch`.
+            for pointers, TensorDescriptor (of triton.tools or of Gluon) for tensor descriptors, numbers, tuples of
+            these. Of a CompiledKernel only arguments. Besides, Triton's num_warps, num_stages, maxnreg and the like,
+            and limit= and schedule= of `mmacalc.launch`.
         target: what to compile a function for, such as "sm_80", "sm_90a" or "gfx942".
         product: of a function that multiplies matrices, which of its arguments they are, as "c = a @ b": it is followed
             by `mmacalc.follow_product`, which names the instruction and the line of Python that make it wrong.
@@ -69,7 +72,7 @@ def launch(kernel: Any, grid: Any, *args: Any, target: str = "", product: str | 
     if hasattr(kernel, "arg_names") and not hasattr(kernel, "asm"):
         values = _bound(kernel, args, named)
         made = compiled(kernel, target, values, named)
-        given = [value for name, value in values.items() if not _is_constant(kernel, name)]
+        given = _flattened(made.src.signature.values(), values.values())
         if product is not None:
             options["product"] = product, values
     elif product is not None:
@@ -84,7 +87,7 @@ def launch(kernel: Any, grid: Any, *args: Any, target: str = "", product: str | 
 
 
 def compiled(kernel: Any, target: str, values: dict[str, Any], options: dict[str, Any] | None = None) -> Any:
-    """What Triton compiles of a function for a target.
+    """What Triton compiles of a function for a target, of the types that Triton itself finds for the arguments.
 
     Args:
         kernel: a function with @triton.jit or @gluon.jit. target: such as "sm_90a" or "gfx942". values: its arguments
@@ -93,14 +96,29 @@ def compiled(kernel: Any, target: str, values: dict[str, Any], options: dict[str
     Raises:
         Error: the triton package is missing, or does not compile for the target.
     """
+    named = {name: value if _is_constant(kernel, name) else _typed(name, value) for name, value in values.items()}
+    with emulated(target):
+        return kernel.run(grid=(1,), warmup=True, **named, **(options or {}))
+
+
+@contextmanager
+def emulated(target: str, **options: Any) -> Iterator[EmulatedGPU]:
+    """Within it, `kernel[grid](...)` of Triton and Gluon runs on the emulator, with torch CPU tensors.
+
+    So host code that launches kernels runs as it is, with its heuristics, hooks and tensor descriptors. Of an
+    autotuned kernel the first configuration that is left is taken: nothing is timed.
+
+    Args:
+        target: what to compile for, such as "sm_90a" or "gfx942". options: limit= and schedule= of `mmacalc.launch`.
+
+    Yields:
+        The GPU, whose `reports` have the reports of the launches, in their order.
+
+    Raises:
+        Error: the triton package is missing, or does not compile for the target.
+    """
     try:
-        triton, backends = imported("triton"), imported("triton.backends.compiler")
-        gluon = getattr(kernel, "is_gluon", bool)()
-        source_of = (
-            imported("triton.experimental.gluon._runtime").GluonASTSource
-            if gluon
-            else imported("triton.compiler").ASTSource
-        )
+        driver, backends = imported("triton.runtime.driver").driver, imported("triton.backends.compiler")
     except ImportError:
         raise Error("Triton is missing: pip install triton") from None
     if target.startswith("gfx"):
@@ -109,23 +127,123 @@ def compiled(kernel: Any, target: str, values: dict[str, Any], options: dict[str
         machine = backends.GPUTarget("cuda", whole(target[3:].rstrip("af"), "the number of a target"), 32)
     else:
         raise Error(f"target is such as 'sm_80', 'sm_90a' or 'gfx942'; got {shown(target)}")
-    names = kernel.arg_names
-    signature = {name: "constexpr" if _is_constant(kernel, name) else _type(name, values[name]) for name in names}
-    constants = {name: values[name] for name in names if signature[name] == "constexpr"}
-    aligned = {
-        (at,): [["tt.divisibility", 16]]
-        for at, name in enumerate(names)
-        if _is_multiple(signature[name], name, values[name])
-    }
-    source = source_of(fn=kernel, signature=signature, constexprs=constants, attrs=aligned)
-    return triton.compile(source, target=machine, options=options or {})
+    before, gpu = driver._active, EmulatedGPU(machine, options)
+    driver.set_active(gpu)
+    try:
+        yield gpu
+    finally:
+        driver._active = before
 
 
-def _is_multiple(kind: str, name: str, value: Any) -> bool:
-    """Whether Triton compiles for a pointer or a number that 16 divides, as its own launches do."""
-    if kind[0] == "*":
-        return _bytes_before(name, value) % 16 == 0
-    return kind in ("i32", "i64") and int(value) % 16 == 0
+class EmulatedGPU:
+    """What `emulated` puts in the place of Triton's driver; `reports` are those of the launches.
+
+    The methods are those that Triton 3.9 asks of a driver (triton/backends/driver.py, runtime/jit.py).
+    """
+
+    def __init__(self, machine: Any, options: dict[str, Any]) -> None:
+        self.machine, self.options = machine, options
+        self.reports: list[Any] = []
+        self.utils = self
+
+    def get_current_target(self) -> Any:
+        """Triton's record of the target."""
+        return self.machine
+
+    def get_current_device(self) -> str:
+        """A name that is another for each target, since Triton keeps what it compiled by it."""
+        return f"mmacalc {self.machine.backend} {self.machine.arch}"
+
+    def get_current_stream(self, device: Any) -> int:
+        """There is one."""
+        return 0
+
+    def get_active_torch_device(self) -> Any:
+        """Where tensors are."""
+        return imported("torch").device("cpu")
+
+    def get_device_properties(self, device: Any) -> dict[str, int]:
+        """Of the target, as far as host code asks for them."""
+        wave = self.machine.warp_size
+        return {"max_shared_mem": 1 << 20, "multiprocessor_count": 4, "max_num_regs": 65536, "warpSize": wave}
+
+    def load_binary(self, *given: Any) -> tuple[None, None, int, int, int]:
+        """Nothing is loaded: module, function, registers, spills and threads at most."""
+        return None, None, 0, 0, 1024
+
+    def get_benchmarker(self) -> Any:
+        """A timer that takes every configuration for as fast, without a launch."""
+        return lambda call, quantiles=None, **options: [1.0] * len(quantiles or (1,))
+
+    def launcher_cls(self, source: Any, metadata: Any) -> Any:
+        """What launches a compiled kernel, on the GPU that is there then."""
+        active = imported("triton.runtime.driver").driver
+
+        def launched(x: int, y: int, z: int, *given: Any) -> None:
+            made = _Made(source, metadata)
+            values = _flattened(source.signature.values(), given[6:])
+            gpu = active.active
+            gpu.reports.append(_run(made, (x, y, z), values, dict(gpu.options)))
+
+        return launched
+
+
+class _Made:
+    """A compiled kernel for `_run`, from what Triton keeps on disk: a launcher is not given the texts."""
+
+    def __init__(self, source: Any, metadata: Any) -> None:
+        kept = imported("triton.runtime.cache").get_cache_manager(metadata.hash).get_group(source.name[:150] + ".json")
+        files = {Path(name).suffix[1:]: Path(path) for name, path in kept.items()}
+        self.metadata = metadata
+        self.asm: dict[str, Any] = {}
+        if "ptx" in files:
+            self.asm["ptx"] = files["ptx"].read_text()
+        elif "hsaco" in files:
+            self.asm["hsaco"] = files["hsaco"].read_bytes()
+
+
+class _Pointer:
+    """A NumPy array as Triton takes a tensor: with its type and the address of its first element."""
+
+    def __init__(self, name: str, array: Array) -> None:
+        self.dtype, self.array, self.first = str(array.dtype), array, _bytes_before(name, array)
+
+    def data_ptr(self) -> int:
+        """As the emulator places it: storage begins at a multiple of 256."""
+        return 256 + self.first
+
+
+def _typed(name: str, value: Any) -> Any:
+    """An argument as Triton's own binder takes it.
+
+    Raises:
+        Error: it has no type of Triton's.
+    """
+    if isinstance(value, tuple):
+        each = [_typed(name, one) for one in value]
+        return type(value)(*each) if hasattr(value, "_fields") else tuple(each)
+    if hasattr(value, "block_shape"):
+        _element(name, value.base)
+        return value
+    if hasattr(value, "dtype") and len(value.shape):
+        _element(name, value)
+        return _Pointer(name, value) if isinstance(value, np.ndarray) else value
+    if isinstance(value, (np.integer, np.floating)):
+        return value.item()
+    if value is None or isinstance(value, (bool, int, float)) or hasattr(value, "data_ptr"):
+        return value
+    raise Error(f"the argument '{name}' is {shown(value)}; a Triton kernel takes arrays, tensors and numbers")
+
+
+def _flattened(types: Iterable[Any], values: Iterable[Any]) -> list[Any]:
+    """The arguments that a compiled kernel has, in its order: those of tuples one by one, constants left out."""
+    found: list[Any] = []
+    for kind, value in zip(types, values):
+        if isinstance(kind, (tuple, list)):
+            found += _flattened(kind, value)
+        elif kind != "constexpr":
+            found.append(value)
+    return found
 
 
 def _is_constant(kernel: Any, name: str) -> bool:
@@ -147,21 +265,6 @@ def _bound(kernel: Any, args: tuple[Any, ...], named: dict[str, Any]) -> dict[st
                 raise Error(f"the kernel's argument '{name}' is missing; it takes {', '.join(names)}")
             values[name] = default
     return values
-
-
-def _type(name: str, value: Any) -> str:
-    """An argument's type as Triton's signatures have it."""
-    if hasattr(value, "block_shape"):
-        return f"tensordesc<{_element(name, value.base)}[{', '.join(map(str, value.block_shape))}]>"
-    if hasattr(value, "dtype") and len(value.shape):
-        return f"*{_element(name, value)}"
-    if isinstance(value, bool):
-        return "i1"
-    if isinstance(value, (int, np.integer)):
-        return "i32" if -(1 << 31) <= int(value) < 1 << 31 else "i64"
-    if isinstance(value, (float, np.floating)):
-        return "fp32"
-    raise Error(f"the argument '{name}' is {shown(value)}; a Triton kernel takes arrays, tensors and numbers")
 
 
 def _element(name: str, value: Any) -> str:
@@ -218,26 +321,24 @@ class _Tensors:
         """The tensor of a descriptor as an array, and the PTX type of its elements where NumPy lacks it.
 
         Raises:
-            Error: its strides are not those of consecutive elements.
+            Error: it reaches beyond its base.
         """
         base, shape, kind = descriptor.base, tuple(map(int, descriptor.shape)), _element("base", descriptor.base)
-        wanted = [prod(shape[at + 1 :]) for at in range(len(shape))]
-        if list(map(int, descriptor.strides)) != wanted:
-            raise Error(
-                f"the tensor descriptor has strides {list(descriptor.strides)}; tensor maps are covered of consecutive "
-                f"elements, of shape {list(shape)} with strides {wanted}: give base.contiguous()"
-            )
         held = {"bf16": "uint16", "fp8e4nv": "uint8", "fp8e5": "uint8", "i8": "uint8", "i16": "uint16"}.get(kind)
         dtype = np.dtype(held or str(base.dtype).removeprefix("torch."))
         content = self.pointer(base).reshape(-1).view(np.uint8)
-        size = prod(shape) * dtype.itemsize
+        strides = [int(stride) * dtype.itemsize for stride in descriptor.strides]
+        size = sum([(length - 1) * stride for length, stride in zip(shape, strides)]) + dtype.itemsize
         if size > content.size:
             raise Error(f"the tensor descriptor of shape {list(shape)} has {size} bytes; its base has {content.size}")
-        return content[:size].view(dtype).reshape(shape), "bf16" if kind == "bf16" else None
+        array: Array = np.ndarray(shape, dtype, content, 0, strides)
+        return array, "bf16" if kind == "bf16" else None
 
 
 def _run(made: Any, grid: Any, values: list[Any], options: dict[str, Any]) -> Any:
     sizes = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
+    ctas = int(getattr(made.metadata, "num_ctas", 1) or 1)
+    sizes = (sizes[0] * ctas, *sizes[1:])  # a program is a cluster
     if "ptx" in made.asm:
         (kernel,) = load(made.asm["ptx"]).values()
         assert isinstance(kernel, PtxKernel)
@@ -299,12 +400,22 @@ def _with_descriptors(values: list[Any], metadata: Any, maps_run: bool) -> list[
         elif not maps_run:
             given += [_tensor_descriptor(tensors.pointer(value.base), value, maps.pop(0), metadata.num_warps), *sizes]
         else:
-            meta, (array, element) = maps.pop(0), tensors.tensor(value)
-            if meta.get("is_im2col") or meta.get("fp4_padded"):
-                raise Error("tensor descriptors of im2col mode and of padded fp4 are not covered")
-            swizzle = ("none", "32B", "64B", "128B")[meta["swizzle"]]
-            given += [tensor_map(array, meta["block_size"], swizzle=swizzle, element=element), *sizes]
+            given += [_tensor_map(tensors, value, maps.pop(0)), *sizes]
     return given
+
+
+def _tensor_map(tensors: _Tensors, value: Any, meta: dict[str, Any]) -> Any:
+    """The tensor map of a TensorDescriptor, as Triton 3.9's launcher makes it (nvidia/driver.py, make_tensordesc_arg).
+    meta: what Triton says of it."""
+    array, element = tensors.tensor(value)
+    box, options = list(meta["block_size"]), {}
+    if meta.get("is_im2col"):
+        options["corners"] = tuple(value.pixel_box_lower_corner), tuple(value.pixel_box_upper_corner)
+        options["steps"] = tuple(value.element_strides or ())
+    if meta.get("fp4_padded"):
+        element, box[-1] = "b4x16_p64", box[-1] // 2  # Triton counts elements of 4 bits
+    swizzle = ("none", "32B", "64B", "128B")[meta["swizzle"]]
+    return tensor_map(array, box, swizzle=swizzle, element=element, **options)
 
 
 def _tensor_descriptor(base: Any, value: Any, meta: dict[str, Any], warps: int) -> Any:

@@ -238,7 +238,13 @@ class Asynchronous:
         users = users[users != own]
         clocks = used[0, users]
         late = ~order.ordered(np.full(len(users), team), np.full(len(users), own), users, clocks)
+        # What copies and commits do with an mbarrier is over with its last phase, which they belong to.
+        over = order.ordered(*(np.array([one]) for one in (team, own, found.agent, found.phase))).all() and not any(
+            place == other for flight in self.flights.values() for other, _ in flight.barriers
+        )
         for user in users[late].tolist():
+            if over and machine.program.steps[int(used[1, user])].statement.root in ("cp", "tcgen05"):
+                continue
             if not self._done_with(thread, team * order.threads + user, int(used[0, user])):
                 machine.launch.find(
                     "mbarrier", step, f"invalidates an mbarrier that thread {user % machine.block_size} may still "
@@ -257,6 +263,8 @@ class Asynchronous:
         """Whether a user of an mbarrier has then met lanes of its warp, one of which tells a thread of that. This
         orders no memory, but the mbarrier is not accessed any more: cuda::pipeline's last thread relies on it."""
         machine = self.machine
+        if machine.cluster_barriers.behind(thread, user, clock):
+            return True
         if clock > self.met_clock[user]:
             return False
         lanes = np.flatnonzero(self.met_at == self.met_at[user])

@@ -31,6 +31,7 @@ class ClusterBarriers:
         teams = len(machine.order.clock)
         self.arrived: Array = np.zeros(machine.count, np.int64)  # how often each thread has arrived
         self.waited: Array = np.zeros(machine.count, np.int64)
+        self.arrived_at: Array = np.full(machine.count, -1, np.int32)  # the clock of each thread when it last arrived
         self.phase: Array = np.zeros(teams, np.int64)
         self.clocks: dict[int, Array] = {}
         # By cluster, the threads that have come to .aligned arrivals of this phase, by the step's index.
@@ -44,6 +45,9 @@ class ClusterBarriers:
             machine.launch.find("barrier", step, "arrives again at the cluster barrier without barrier.cluster.wait",
                                 threads.number[twice])  # fmt: skip
         self.arrived[threads.number] += 1
+        self.arrived_at[threads.number] = machine.order.clock[threads.team, threads.member]
+        if not release:  # what a thread does from now on is later than its arrival
+            machine.order.tick(threads.team, threads.member)
         for team in np.unique(threads.team).tolist():
             some = threads.where(threads.team == team)
             if "aligned" in step.statement.modifiers:
@@ -79,6 +83,11 @@ class ClusterBarriers:
         where = machine.launch.cta_of(machine, int(number[0]))
         return [f"{plural(len(number), 'thread')} of the cluster, the first in CTA {where}, have not arrived at its "
                 "barrier"]  # fmt: skip
+
+    def behind(self, thread: int, other: int, clock: int) -> bool:
+        """Whether a thread has waited for an arrival before which another executed what it did at a clock: where both
+        are relaxed that orders no memory, but the other has executed it."""
+        return bool(0 < self.arrived[other] <= self.waited[thread] and clock <= self.arrived_at[other])
 
     def wait(self, step: Step, threads: Threads, acquire: bool) -> Array | None:
         machine = self.machine

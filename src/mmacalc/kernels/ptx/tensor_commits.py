@@ -28,18 +28,21 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Operation", "carry_out", "cells_of", "commit", "complete_alike"]
+__all__ = ["BAND", "BANDS", "Operation", "carry_out", "cells_of", "commit", "complete_alike"]
 
+BAND = 16
+BANDS = 128 // BAND
+"""Lanes that are followed as one, and how many of them a CTA has: a product of 64 rows writes every second band."""
 PIPED = ("cp", "shift")
 """Operations that a tcgen05.mma of the same thread follows without a wait (PTX ISA 9.7.16.6.2)."""
 
 
-def cells_of(cta: Any, quarters: Array, columns: Array) -> tuple[Any, Any, Any]:
-    """The index of quarters of the lanes and columns, both ascending, in a CTA or in some: (..., quarter, column)."""
-    rows, part = span(quarters), span(columns)
+def cells_of(cta: Any, bands: Array, columns: Array) -> tuple[Any, Any, Any]:
+    """The index of bands of the lanes and columns, both ascending, in a CTA or in some: (..., band, column)."""
+    rows, part = span(bands), span(columns)
     if isinstance(rows, slice) and isinstance(part, slice):
         return cta, rows, part
-    return (cta[:, None, None] if isinstance(cta, np.ndarray) else cta), quarters[:, None], columns
+    return (cta[:, None, None] if isinstance(cta, np.ndarray) else cta), bands[:, None], columns
 
 
 class Operation:
@@ -51,7 +54,7 @@ class Operation:
         cells: tuple[Array, Array], reads: list[Reading], sources: tuple[Array, ...] = (),
     ) -> None:  # fmt: skip
         """ctas: (thread, CTA) that it touches; carry_out: does it for some of the threads, by their indices; cells:
-        quarters of the lanes and columns that it writes; reads: of shared memory; sources: columns of Tensor Memory
+        bands of the lanes and columns that it writes; reads: of shared memory; sources: columns of Tensor Memory
         that it reads."""
         self.machine: Machine = machine
         self.step: Step = step
@@ -82,7 +85,7 @@ class Operation:
             memory.queues.setdefault(thread, []).append(self)
 
     def _index(self, ctas: Array) -> tuple[Any, Any, Any]:
-        """Of what it writes in CTAs: (CTA, quarter, column)."""
+        """Of what it writes in CTAs: (CTA, band, column)."""
         return cells_of(ctas.reshape(-1), *self.cells)
 
     def complete(self, commits: list[tuple[int, int | None, int]]) -> None:

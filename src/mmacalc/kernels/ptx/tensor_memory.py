@@ -21,7 +21,7 @@ from .arithmetic import least_or_greatest
 from .floats import finished
 from .operation import DTYPES
 from .order import span
-from .tensor_commits import cells_of, commit, complete_queues
+from .tensor_commits import BAND, BANDS, cells_of, commit, complete_queues
 from .tensor_fences import AFTER, BEFORE, ThreadFences
 from .tensor_products import copy, multiply, shift
 
@@ -64,9 +64,9 @@ class TensorMemory:
         self.written: Array = np.zeros((machine.ctas, LANES, COLUMNS), bool)
         self.owner: Array = np.zeros((machine.ctas, COLUMNS), np.int32)
         self.relinquished: Array = np.zeros(machine.ctas, bool)
-        # By CTA, quarter of the lanes, and column: who wrote last, at which clock, by which statement; operations in
-        # flight.
-        shape = (machine.ctas, 4, COLUMNS)
+        # By CTA, band of 16 lanes, and column: who wrote last, at which clock, by which statement; operations in flight.
+        # A product of 64 rows has half of each 32 lanes, and another may have the other half of the same columns.
+        shape = (machine.ctas, BANDS, COLUMNS)
         self.writer: Array = np.full(shape, -1, np.int32)
         self.clock: Array = np.zeros(shape, np.int32)
         self.step: Array = np.zeros(shape, np.int32)
@@ -79,8 +79,8 @@ class TensorMemory:
         self.commits: dict[int, dict[int, int]] = {}
         # Warp -> stores that are not waited for, and its place among their warps.
         self.stores: dict[int, list[tuple[_Stores, int]]] = {}
-        # By CTA and quarter of the lanes, the loads since the last write: by warp and statement, their columns and the
-        # clocks of the warp's threads.
+        # By CTA and band of lanes, the loads since the last write: by warp and statement, their columns and the clocks
+        # of the warp's threads.
         self.reads: dict[tuple[int, int], dict[tuple[int, int], _Reads]] = {}
         self.loading: dict[int, list[_Reads]] = {}  # warp -> loads that are not waited for
         # Compilers take a load as complete where its registers are used, without tcgen05.wait::ld.
@@ -115,10 +115,11 @@ class TensorMemory:
             machine.events += 1
         return waiting if waiting.any() else None
 
-    def has_read(self, step: Step, number: Array, cta: int, quarter: int, columns: Array) -> None:
-        """A warp loads columns of its quarter of the lanes."""
+    def has_read(self, step: Step, number: Array, cta: int, bands: Array, columns: Array) -> None:
+        """A warp loads columns of bands of the lanes."""
         reads = _Reads(step, number, columns, None)
-        self.reads.setdefault((cta, quarter), {})[int(number[0]), step.index] = reads
+        for band in bands.tolist():
+            self.reads.setdefault((cta, band), {})[int(number[0]), step.index] = reads
         self.loading.setdefault(int(number[0]) // 32, []).append(reads)
         if step.index in self.used_early:
             self.loaded(int(number[0]) // 32)
@@ -129,11 +130,11 @@ class TensorMemory:
         for reads in self.loading.pop(warp, []):
             reads.clocks = order.clock[machine.team_of[reads.number], machine.member_of[reads.number]].copy()
 
-    def check_reads(self, step: Step, thread: int, cta: int, quarters: Array, columns: Array, does: str) -> None:
+    def check_reads(self, step: Step, thread: int, cta: int, bands: Array, columns: Array, does: str) -> None:
         """Whether the loads of columns that a thread overwrites or frees precede that, and operations that read them:
         those of one thread follow each other, but stores (9.7.16.6.2, pipelined instructions)."""
         machine = self.machine
-        if self.reading[cells_of(cta, quarters, columns)].any():
+        if self.reading[cells_of(cta, bands, columns)].any():
             alone = step.statement.modifiers[0] in ("mma", "cp", "shift")
             other = next((reader for who, where, used, reader in self.readers if where == cta
                           and _meet(used, columns) and not (alone and who == thread)), None)  # fmt: skip
@@ -142,39 +143,43 @@ class TensorMemory:
                     "race", step, f"{does} Tensor Memory that an operation in flight reads: tcgen05.commit and its "
                     "mbarrier must come before", np.array([thread]), other,
                 )  # fmt: skip
-        team = machine.team_of[thread : thread + 1]
-        for quarter in quarters.tolist():
-            known = self.reads.get((cta, quarter), {})
-            for key, reads in list(known.items()):
-                if not _meet(reads.columns, columns):
-                    continue
-                del known[key]
-                own = np.full(len(reads.number), machine.member_of[thread])
-                teams, members = np.repeat(team, len(own)), machine.member_of[reads.number]
-                if reads.clocks is None:
-                    ordered = members == own
-                else:
-                    ordered = machine.order.ordered(teams, own, members, reads.clocks)
-                if reads.clocks is not None and ordered.any() and does != "frees" and not (members == own).any():
-                    before = np.full(int(ordered.sum()), reads.step.index)
-                    self._check_fences(step, thread, members[ordered], reads.clocks[ordered], before)
-                if not ordered.any():
-                    machine.launch.find(
-                        "race", step, f"{does} Tensor Memory that warp {int(machine.inner_of[reads.number[0]]) // 32} "
-                        f"may still read: {'tcgen05.wait::ld, and then ' if reads.clocks is None else ''}a barrier, or "
-                        "an mbarrier that it arrives at, must come in between",
-                        np.array([thread]), reads.step,
-                    )  # fmt: skip
+        for reads in self._overwritten(cta, bands, columns):
+            own = np.full(len(reads.number), machine.member_of[thread])
+            teams, members = np.full(len(own), machine.team_of[thread]), machine.member_of[reads.number]
+            if reads.clocks is None:
+                ordered = members == own
+            else:
+                ordered = machine.order.ordered(teams, own, members, reads.clocks)
+            if reads.clocks is not None and ordered.any() and does != "frees" and not (members == own).any():
+                before = np.full(int(ordered.sum()), reads.step.index)
+                self._check_fences(step, thread, members[ordered], reads.clocks[ordered], before)
+            if not ordered.any():
+                machine.launch.find(
+                    "race", step, f"{does} Tensor Memory that warp {int(machine.inner_of[reads.number[0]]) // 32} "
+                    f"may still read: {'tcgen05.wait::ld, and then ' if reads.clocks is None else ''}a barrier, or "
+                    "an mbarrier that it arrives at, must come in between",
+                    np.array([thread]), reads.step,
+                )  # fmt: skip
+
+    def _overwritten(self, cta: int, bands: Array, columns: Array) -> list[_Reads]:
+        """The loads of columns of bands of the lanes, each once, which are then forgotten there."""
+        found: dict[int, _Reads] = {}
+        for band in bands.tolist():
+            known = self.reads.get((cta, band), {})
+            for key in [key for key, reads in known.items() if _meet(reads.columns, columns)]:
+                reads = known.pop(key)
+                found[id(reads)] = reads
+        return list(found.values())
 
     def free(self, step: Step, threads: Threads, address: Array, columns: int) -> None:
         machine = self.machine
         for cta in np.unique(threads.cta).tolist():
             start = int(address[threads.cta == cta][0]) & 0xFFFF
             thread = int(threads.number[threads.cta == cta][0])
-            freed, quarters = np.arange(start, min(start + columns, COLUMNS)), np.arange(4)
+            freed, bands = np.arange(start, min(start + columns, COLUMNS)), np.arange(BANDS)
             if (self.owner[cta, freed] != 0).all():
-                self.check(step, thread, cta, quarters, freed, False, does="frees")
-                self.check_reads(step, thread, cta, quarters, freed, "frees")
+                self.check(step, thread, cta, bands, freed, False, does="frees")
+                self.check_reads(step, thread, cta, bands, freed, "frees")
             owners = np.unique(self.owner[cta, start : start + columns])
             if len(owners) != 1 or not owners[0] or (self.owner[cta] == owners[0]).sum() != columns:
                 machine.launch.find(
@@ -194,12 +199,12 @@ class TensorMemory:
         self.machine.launch.find("tensor memory", step, "touches columns that are not allocated", np.array([thread]))
         return False
 
-    def quiet(self, threads: Array, ctas: Array, quarters: Array, columns: Array) -> Array:
+    def quiet(self, threads: Array, ctas: Array, bands: Array, columns: Array) -> Array:
         """Of threads, each with CTAs (thread, CTA) of its own, whether it is plain that a product of theirs may write
         cells: no other operation or load touches them, and their last write is of the thread's own operations, in
         flight or complete. Where it is not, `check_reads` and `check` are to be asked."""
         part = slice(int(columns[0]), int(columns[-1]) + 1)
-        index = ctas[..., None], quarters, part
+        index = ctas[..., None], bands, part
 
         def of_one(array: Array) -> tuple[Array, Array]:
             found = array[index].reshape(len(threads), -1)
@@ -212,18 +217,18 @@ class TensorMemory:
         for at, thread in enumerate(threads.tolist()):
             known = self.commits.get(thread, {}).get(int(writer[at]), -1) >= clock[at]
             own = bool(self.queues.get(thread)) if busy[at, 0] else bool(same[at] and at_once[at] and known)
-            loads = [self.reads.get((cta, quarter)) for cta in ctas[at].tolist() for quarter in quarters.tolist()]
+            loads = [self.reads.get((cta, band)) for cta in ctas[at].tolist() for band in bands.tolist()]
             fine[at] &= own and not any(loads)
         return fine
 
     def fine(self, step: Step, threads: Array, index: tuple[Array, Array, Any]) -> Array:
-        """Of threads, each of which touches cells, (CTA, quarter, columns) with the same columns for all, whether it is
+        """Of threads, each of which touches cells (CTA, bands, columns), with the same columns for all, whether it is
         plain that they may: what `check` says of them is said. Where it is not, `check` is to be asked."""
-        ctas, part = index[0], index[2]
+        ctas, part = index[0][:, 0], index[2]
         if not isinstance(part, slice) or part.stop > COLUMNS:
             return np.zeros(len(threads), bool)
-        writers, clocks, steps = self.writer[index], self.clock[index], self.step[index]
-        found: Array = (self.owner[ctas, part] != 0).all(axis=1) & ~self.busy[index].any(axis=1)
+        writers, clocks, steps = (one[index].reshape(len(threads), -1) for one in (self.writer, self.clock, self.step))
+        found: Array = (self.owner[ctas, part] != 0).all(axis=1) & ~self.busy[index].any(axis=(1, 2))
         for one in (writers, clocks, steps):
             found &= (one == one[:, :1]).all(axis=1)
         writer, clock, before = writers[:, 0], clocks[:, 0], steps[:, 0]
@@ -236,13 +241,13 @@ class TensorMemory:
         return found
 
     def unread(self, index: tuple[Array, Array, Any]) -> bool:
-        """Whether no load, and no operation in flight, has read cells (CTA, quarter, columns) since their last
-        write."""
-        places = zip(index[0].tolist(), index[1].tolist())
+        """Whether no load, and no operation in flight, has read cells (CTA, bands, columns) since their last write."""
+        ctas, bands, _ = index
+        places = zip(np.repeat(ctas[:, 0], bands.shape[1]).tolist(), bands.reshape(-1).tolist())
         return not self.reading[index].any() and not any(self.reads.get(place) for place in places)
 
     def check(  # noqa: PLR0913
-        self, step: Step, thread: int, cta: int, quarters: Array, columns: Array, reads: bool, own: bool = False,
+        self, step: Step, thread: int, cta: int, bands: Array, columns: Array, reads: bool, own: bool = False,
         does: str = "",
     ) -> None:  # fmt: skip
         """Whether a thread may touch cells: they are allocated, at rest, and their last write is known to it.
@@ -251,7 +256,7 @@ class TensorMemory:
         number = np.array([thread])
         if not self.allocated(step, thread, cta, columns):
             return
-        index = cells_of(cta, quarters, columns)
+        index = cells_of(cta, bands, columns)
         busy = self.busy[index]
         if busy.any():
             other = machine.program.steps[int(self.step[index].max())]
@@ -445,9 +450,10 @@ def _moved(compiler: Compiler, statement: Statement, step: Step, regs: Any, oper
 
 
 def _warp_cells(machine: Machine, step: Step, threads: Threads, at: Array, lane: Array, column: Array) -> list[Any]:
-    """(threads of the warp, CTA, lanes, columns) of each warp; a warp reaches 32 lanes of its own."""
+    """(threads of the warp, CTA, lanes, columns, bands of lanes) of each warp; a warp reaches 32 lanes of its own."""
     warps = threads.whole_warps(step)
     found = []
+    low, high = int(lane.min()), int(lane.max())
     base = at.reshape(-1, 32)[:, 0]
     for number, address in zip(warps, base.tolist()):
         quarter = int(machine.inner_of[number[0]]) // 32 % 4
@@ -460,7 +466,8 @@ def _warp_cells(machine: Machine, step: Step, threads: Threads, at: Array, lane:
                 f"{32 * quarter} to {32 * quarter + 31}; the address says lane {first}",
                 number,
             )
-        found.append((number, int(machine.cta_of[number[0]]), first + lane, (address & 0xFFFF) + column, quarter))
+        bands = np.arange(min(first + low, LANES - 1) // BAND, min(first + high, LANES - 1) // BAND + 1)
+        found.append((number, int(machine.cta_of[number[0]]), first + lane, (address & 0xFFFF) + column, bands))
     return found
 
 
@@ -484,11 +491,11 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
                  np.minimum(np.stack([columns for *_, columns, _ in warps]), COLUMNS - 1))  # fmt: skip
         written = memory.written[index].all(axis=1).tolist()
         plain = _plain(memory, step, warps)[0].tolist()
-        for (number, cta, _, columns, quarter), whole, fine in zip(warps, written, plain):
+        for (number, cta, _, columns, bands), whole, fine in zip(warps, written, plain):
             used = _distinct(columns)
             if not fine:
-                memory.check(step, int(number[0]), cta, np.array([quarter]), used, True)
-            memory.has_read(step, number, cta, quarter, used)
+                memory.check(step, int(number[0]), cta, bands, used, True)
+            memory.has_read(step, number, cta, bands, used)
             if not whole:
                 machine.launch.find("uninitialised", step, "reads Tensor Memory that nothing has written", number)
         file = np.zeros((len(names), len(warps), 32), np.uint32)
@@ -508,12 +515,12 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
 
 
 def _plain(memory: TensorMemory, step: Step, warps: list[Any]) -> tuple[Array, tuple[Array, Array, Any]]:
-    """Of warps, by `_warp_cells`, what `TensorMemory.fine` says, and the cells (CTA, quarter, columns) that they touch;
-    where they touch different columns, of none that it is plain."""
-    used = [_distinct(columns) for *_, columns, _ in warps]
-    ctas, quarters = np.array([cta for _, cta, *_ in warps]), np.array([quarter for *_, quarter in warps])
-    index = ctas, quarters, span(used[0])
-    if any(one is not used[0] for one in used):
+    """Of warps, by `_warp_cells`, what `TensorMemory.fine` says, and the cells (CTA, bands, columns) that they touch;
+    where they touch different columns or numbers of bands, of none that it is plain."""
+    used, bands = [_distinct(columns) for *_, columns, _ in warps], [band for *_, band in warps]
+    many = min(map(len, bands))
+    index = np.array([cta for _, cta, *_ in warps])[:, None], np.stack([one[:many] for one in bands]), span(used[0])
+    if any(one is not used[0] for one in used) or many < max(map(len, bands)):
         return np.zeros(len(warps), bool), index
     return memory.fine(step, np.array([int(number[0]) for number, *_ in warps]), index), index
 
@@ -573,25 +580,25 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
             values = values >> lsb.astype(np.uint32) & np.uint32(0xFFFF)
         warps = _warp_cells(machine, step, threads, at, lane, column)
         fine = np.zeros(len(warps), bool)
-        if len({(cta, quarter) for _, cta, *_, quarter in warps}) == len(warps):
+        if len({(cta, int(bands[0])) for _, cta, *_, bands in warps}) == len(warps):
             fine, index = _plain(memory, step, warps)
             if fine.all() and memory.unread(index):
                 _Stores(machine, step, warps, index, values).issue()
                 return
         for one, given, plain in zip(warps, values, fine.tolist()):
-            number, cta, _, columns, quarter = one
-            used, quarters = _distinct(columns), np.array([quarter])
+            number, cta, _, columns, bands = one
+            used = _distinct(columns)
             if not plain:  # else what is to be said of it is said
-                memory.check(step, int(number[0]), cta, quarters, used, False)
+                memory.check(step, int(number[0]), cta, bands, used, False)
             used = used[used < COLUMNS]
-            memory.check_reads(step, int(number[0]), cta, quarters, used, "writes")
-            _Stores(machine, step, [one], (np.array([cta]), quarters, span(used)), given[None]).issue()
+            memory.check_reads(step, int(number[0]), cta, bands, used, "writes")
+            _Stores(machine, step, [one], (np.array([[cta]]), bands[None], span(used)), given[None]).issue()
 
     step.run = run
 
 
 class _Stores:
-    """A tcgen05.st of warps, by `_warp_cells`, that touches cells (CTA, quarter, columns) and arrives when they wait.
+    """A tcgen05.st of warps, by `_warp_cells`, that touches cells (CTA, bands, columns) and arrives when they wait.
     values: what each writes at each of its lanes and columns."""
 
     def __init__(
@@ -601,12 +608,12 @@ class _Stores:
         self.threads: Array = np.array([int(number[0]) for number, *_ in warps])
         self.lanes: Array = np.minimum(np.stack([lanes for _, _, lanes, *_ in warps]), LANES - 1)
         self.columns: Array = np.minimum(np.stack([columns for *_, columns, _ in warps]), COLUMNS - 1)
-        self.ctas, self.quarters, self.part = index
+        self.ctas, self.bands, self.part = index
 
     def _touched(self, at: Any) -> tuple[Array, Array, Any]:
-        ctas, quarters = self.ctas[at], self.quarters[at]
+        ctas, bands = self.ctas[at], self.bands[at]
         alike = isinstance(self.part, slice)
-        return (ctas, quarters, self.part) if alike else (ctas[:, None], quarters[:, None], self.part)
+        return (ctas, bands, self.part) if alike else (ctas[..., None], bands[..., None], self.part)
 
     def issue(self) -> None:
         """The stores are in flight."""
@@ -619,12 +626,15 @@ class _Stores:
     def arrive(self, at: Array) -> None:
         """Those of some warps, by their places, are there."""
         machine, memory, index = self.machine, self.machine.tensor_memory, self._touched(at)
-        cells = self.ctas[at, None], self.lanes[at], self.columns[at]
+        cells = self.ctas[at], self.lanes[at], self.columns[at]
         memory.cells[cells] = self.values[at]
         memory.written[cells] = True
         memory.busy[index] -= 1
         team, member = machine.team_of[self.threads[at]], machine.member_of[self.threads[at]]
-        memory.writer[index], memory.clock[index] = member[:, None], machine.order.clock[team, member][:, None]
+        memory.writer[index], memory.clock[index] = (
+            member[:, None, None],
+            machine.order.clock[team, member][:, None, None],
+        )
         memory.step[index] = self.step.index
 
 

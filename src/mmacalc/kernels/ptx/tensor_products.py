@@ -26,7 +26,7 @@ from ...ptx.module import Address, is_braced
 from .matrix_descriptors import LEADING_IS_ABSOLUTE, matrix_granules, matrix_offsets
 from .order import span
 from .reading import Reading, check
-from .tensor_commits import Operation
+from .tensor_commits import BAND, BANDS, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
     """tcgen05.cp: a box of shared memory into Tensor Memory."""
     words = [word for word in statement.modifiers[1:] if not word.startswith("cta_group")]
     narrow = next((PADDED[word] for word in words if word in PADDED), 0)
-    shape = ".".join([word for word in words if word not in PADDED and word != "b8x16"])
+    # ptxas takes the multicast before the shape, too, and Triton 3.9 writes it so.
+    ordered = sorted(words, key=lambda word: word.startswith("warpx"))
+    shape = ".".join([word for word in ordered if word not in PADDED and word != "b8x16"])
     layout = copy_layout(shape)
     pair = "cta_group::2" in statement.modifiers
     address, descriptor = compiler.address(statement.operands[0]), compiler.source(statement.operands[1], "b64")
@@ -96,13 +98,13 @@ def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
                     raise Error(f"line {step.line}: {step.text}: it writes {int(lane.max()) + 1} lanes of {LANES}; the "
                                 f"address says lane {first}")  # fmt: skip
                 machine.tensor_memory.allocated(step, thread, cta, used)
-                quarters = np.unique((first + lane) // 32)
+                bands = np.unique((first + lane) // BAND)
 
-                machine.tensor_memory.check_reads(step, thread, cta, quarters, used, "writes")
+                machine.tensor_memory.check_reads(step, thread, cta, bands, used, "writes")
 
                 carry_out = partial(_copied, machine, (cta, first + lane, base + column), places, (row, word), narrow)
                 one, where = np.array([thread]), np.array([[cta]])
-                Operation(machine, step, one, where, carry_out, (quarters, used),
+                Operation(machine, step, one, where, carry_out, (bands, used),
                           [Reading(granules, np.zeros(1, np.int64), np.zeros(1, np.int64))])  # fmt: skip
 
     step.run = run
@@ -157,16 +159,16 @@ def shift(compiler: Compiler, statement: Statement, step: Step) -> None:
             if lane % 32 or lane >= LANES:
                 raise Error(f"line {step.line}: {step.text}: the lane is 0, 32, 64 or 96 (9.7.16.8.3); it is {lane}")
             own, columns = int(machine.cta_of[thread]), _columns(step, column, 8)
-            quarters = np.arange(lane // 32, 4)
+            bands = np.arange(lane // BAND, BANDS)
             for cta in (own & ~1, own | 1) if pair else (own,):
-                _may_multiply(memory, step, thread, cta, quarters, columns)
+                _may_multiply(memory, step, thread, cta, bands, columns)
 
                 def carry_out(_: Array, cta: int = cta, columns: Array = columns, lane: int = lane) -> None:
                     for cells in (memory.cells, memory.written):
                         part = cells[cta, lane:, columns[0] : columns[-1] + 1]
                         part[:] = moved_up(part)
 
-                Operation(machine, step, np.array([thread]), np.array([[cta]]), carry_out, (quarters, columns), [])
+                Operation(machine, step, np.array([thread]), np.array([[cta]]), carry_out, (bands, columns), [])
 
     step.run = run
 
@@ -251,7 +253,7 @@ def _issued_at_once(ctas: Array, operands: list[tuple[int, ...]]) -> list[list[i
 class _Form:
     """What an instruction descriptor makes of a statement, for one half of the lanes: the instruction with shape and
     types, the descriptor's fields, where the operands in Tensor Memory lie, the lanes and registers of those that are
-    read only, D's lanes and quarters of the lanes, and the lane of each row of D where rows lie in lanes."""
+    read only, D's lanes and bands of the lanes, and the lane of each row of D where rows lie in lanes."""
 
     def __init__(self, step: Step, inst: Any, kind: str, a_in_cells: bool, word: int, half: int) -> None:
         self.kind, self.a_in_cells = kind, a_in_cells
@@ -271,7 +273,7 @@ class _Form:
         self.lanes = np.unique(self.places["D"].lane)
         self.cells = {name: np.unique([place.lane.reshape(-1), place.register.reshape(-1)], axis=1)
                       for name, place in self.places.items() if name != "D"}  # fmt: skip
-        self.quarters = np.unique(self.lanes % LANES // 32)
+        self.bands = np.unique(self.lanes % LANES // BAND)
         self.rows = _rows(self.places["D"])
         self.placed: dict[tuple[int, int, int], Placed | None] = {}  # by the descriptors and D's first column
 
@@ -344,14 +346,14 @@ class _Product:
         reads = [self._shared(name) for name in "AB" if name not in self.starts]
         read_only = {name: _columns(step, start, form.places[name].registers)
                      for name, start in self.starts.items() if name != "D"}  # fmt: skip
-        quiet = memory.quiet(self.threads, self.ctas, form.quarters, self.columns)
+        quiet = memory.quiet(self.threads, self.ctas, form.bands, self.columns)
         for thread, ctas, free in zip(self.threads.tolist(), self.ctas.tolist(), quiet.tolist()):
             for cta in ctas:
                 if not free:
-                    _may_multiply(memory, step, thread, cta, form.quarters, self.columns)
+                    _may_multiply(memory, step, thread, cta, form.bands, self.columns)
                 for columns in read_only.values():
                     _may_read(memory, step, thread, cta, columns)
-        Operation(self.machine, step, self.threads, self.ctas, self.carry_out, (form.quarters, self.columns), reads,
+        Operation(self.machine, step, self.threads, self.ctas, self.carry_out, (form.bands, self.columns), reads,
                   tuple(read_only.values()))  # fmt: skip
 
     def _shared(self, name: str) -> Reading:
@@ -377,7 +379,9 @@ class _Product:
         for at, thread in enumerate(self.threads.tolist()):
             if not at or machine.descriptors.swizzles is not None:
                 granules = (starts[at][:, None] + alone).reshape(-1)
-                machine.descriptors.check(step, np.array([thread]), name, code, mode, shape, granules)
+                machine.descriptors.check(
+                    step, np.array([thread]), name, code, mode, (*shape[:2], min(packed, bits)), granules
+                )
         return reading
 
     def carry_out(self, at: Array) -> None:
@@ -574,28 +578,35 @@ def _scaled(step: Step, codes: Array, type_: str, scale: int) -> Array:
     return found.view(raw).astype(codes.dtype)
 
 
-def _may_multiply(memory: TensorMemory, step: Step, thread: int, cta: int, quarters: Array, columns: Array) -> None:
+def _may_multiply(memory: TensorMemory, step: Step, thread: int, cta: int, bands: Array, columns: Array) -> None:
     """As `check`, but products of one thread on one accumulator follow each other."""
-    memory.check_reads(step, thread, cta, quarters, columns, "writes")
-    index = (cta, quarters[:, None], columns)
-    own = bool(memory.queues.get(thread))
+    memory.check_reads(step, thread, cta, bands, columns, "writes")
+    index = (cta, bands[:, None], columns)
+    own = bool(memory.queues.get(thread)) or bool((memory.busy[index] == _piped(memory, thread, cta)[index[1:]]).all())
     if memory.busy[index].any() and (
         own or memory.machine.program.steps[int(memory.step[index].max())].statement.modifiers[:1] == ("mma",)
     ):
         return
-    memory.check(step, thread, cta, quarters, columns, False, own=True)
+    memory.check(step, thread, cta, bands, columns, False, own=True)
+
+
+def _piped(memory: TensorMemory, thread: int, cta: int) -> Array:
+    """How many copies and shifts of a thread that are in flight, committed or not, write the cells of a CTA: by band
+    and column."""
+    piped = np.zeros((BANDS, COLUMNS), np.int32)
+    for operation in memory.piped.get(thread, {}).values():
+        if cta in operation.ctas:
+            bands, written = operation.cells
+            piped[bands[:, None], written] += 1
+    return piped
 
 
 def _may_read(memory: TensorMemory, step: Step, thread: int, cta: int, columns: Array) -> None:
     """As `check`, of an operand of a product; what copies and shifts of the same thread write is there in time."""
-    piped = np.zeros((4, COLUMNS), np.int32)
-    for operation in memory.piped.get(thread, {}).values():
-        if cta in operation.ctas:
-            quarters, written = operation.cells
-            piped[quarters[:, None], written] += 1
+    piped = _piped(memory, thread, cta)
     left = columns[~((memory.busy[cta] == piped).all(axis=0) & piped.any(axis=0))[columns]]
     if len(left):
-        memory.check(step, thread, cta, np.arange(4), left, True)
+        memory.check(step, thread, cta, np.arange(BANDS), left, True)
 
 
 def _elements(machine: Machine, ctas: Array, offsets: Array, sizes: tuple[int, int], turned: bool) -> Array:
