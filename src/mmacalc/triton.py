@@ -358,7 +358,8 @@ def _run(made: Any, grid: Any, values: list[Any], options: dict[str, Any]) -> An
     given += [None] * (expected - len(given))  # scratch that the kernel does not use
     shared = max(0, made.metadata.shared - found.descriptor.group_segment_size)
     threads = made.metadata.num_warps * made.metadata.target.warp_size
-    return _launched(found, sizes, threads, given, {"shared": shared, **options})
+    cluster = {"cluster": ctas} if ctas > 1 else {}
+    return _launched(found, sizes, threads, given, {"shared": shared, **cluster, **options})
 
 
 def _launched(kernel: Any, grid: Any, block: Any, given: list[Any], options: dict[str, Any]) -> Any:

@@ -391,7 +391,9 @@ def _vector(
     writes = tuple(span for access, spans, _ in operands if "w" in access for span in spans)
     execs = form is not None and "exec" in form.writes
     scalars = _scalars(kinds, [(access, spans) for access, _, spans in operands])
-    return RegisterUse(kinds, 0, name, writes, tuple(reads), execs, "VALU" in kinds, 1, *scalars)
+    # Copies between memory and LDS, tensor copies among them, are VALU instructions to LLVM (their flag VALU).
+    valu = "VALU" in kinds or "valu" in flags_of(name)
+    return RegisterUse(kinds, 0, name, writes, tuple(reads), execs, valu, 1, *scalars)
 
 
 def _data_kinds(operands: Sequence[Accessed], given: _Given) -> set[str]:

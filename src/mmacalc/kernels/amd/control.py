@@ -71,7 +71,6 @@ NOTHING = frozenset(
         "v_nop",
         "s_clause",
         "s_delay_alu",
-        "s_sleep",
         "s_setprio",
         "s_setprio_inc_wg",
         "s_sendmsg",
@@ -104,7 +103,6 @@ NOTHING = frozenset(
         "s_buffer_prefetch_data",
         "flat_prefetch_b8",
         "s_wakeup",
-        "s_sleep_var",
         "s_gl1_inv",
         "s_dcache_inv_vol",
         "s_dcache_wb_vol",
@@ -435,8 +433,22 @@ _ENDING: dict[str, Compile] = {
     "s_trap": _trap,
     "s_setvskip": _skip,
 }
+
+
+def _sleep(instruction: DecodedInstruction, target: MachineTarget) -> Run:
+    """A pause, for others to do what the waves wait for: these go on first, however long it is."""
+    instruction.modifiers.get("simm16")
+
+    def run(group: Group) -> None:
+        group.batch.waves.back[group.rows] = True
+
+    return run
+
+
 CONTROL: dict[str, Compile] = {
     **_ENDING,
+    "s_sleep": _sleep,
+    "s_sleep_var": _sleep,
     **dict.fromkeys(WAITS, _wait),
     **dict.fromkeys(CACHES, _cache),
     "s_getpc_b64": _get_pc,

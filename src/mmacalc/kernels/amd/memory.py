@@ -8,9 +8,11 @@ import re
 import numpy as np
 
 from ...asm.decoded import RegisterOperand
+from ...base.errors import Error
 from ...base.records import TupleRecord
 from ..device.memory import Outside, gathered, scattered
 from .checks import LocalAccess
+from .local_barriers import ARRIVE, arrived, phase_ended
 from .operands import bfloat, raw_reader
 
 TYPE_CHECKING = False
@@ -110,6 +112,8 @@ def access_of(name: str) -> Access | None:
         )
     if match := _ATOMIC.match(name):
         return _atomic(*match.groups())
+    if name == "ds_atomic_barrier_arrive_rtn_b64":
+        return Access("ds", ARRIVE, 8, kind="u64")
     return None
 
 
@@ -288,6 +292,7 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "swap": lambda old, value: value,
     "inc": lambda old, value: old * 0 if old >= value else old + old.dtype.type(1),
     "dec": lambda old, value: value if old == 0 or old > value else old - old.dtype.type(1),
+    ARRIVE: arrived,
 }
 # Operations that NumPy does on many places at once, any number of them alike, where no lane wants the old value.
 AT_ONCE: dict[str, Any] = {
@@ -402,10 +407,31 @@ def lds_access(
         lds.note_stored(offsets, access.size, _stored(group, lanes, data))
     else:
         batch.alignment.atomic(instruction, access, lanes, "LDS")
+        if access.action == ARRIVE:
+            _arrive(group, lanes, instruction, access, (offsets, rows, data))
+            return None
         kind = "compare-and-swap" if "cmp" in access.action else "atomic"
         batch.accessed(LocalAccess(group, lanes, instruction, access, kind, offsets, rows, None, False))
         _local_atomic(group, lanes, instruction, access, (lds, offsets, data, "LDS"))
     return None
+
+
+def _arrive(
+    group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access, where: tuple[Array, Array, Data]
+) -> None:
+    """Lanes arrive at barriers in LDS, one after the other; `where`: the offsets, the wave of each, the operand."""
+    offsets, rows, data = where
+    lds = group.batch.lds
+    words = lds.data.view(np.uint32)
+    before = words[offsets // 4] >> np.uint32(29)
+    try:
+        _local_atomic(group, lanes, instruction, access, (lds, offsets, data, "LDS"))
+    except Error as error:
+        raise Error(f"at {instruction.address:#x} ({instruction.name}): {error}") from None
+    ended = rows[before != words[offsets // 4] >> np.uint32(29)]
+    _, first = np.unique(group.batch.waves.workgroup_of[ended], return_index=True)
+    for row in ended[first].tolist():
+        phase_ended(group, instruction, row)
 
 
 def _partly_outside(

@@ -20,6 +20,7 @@ from ...base.errors import Error, plural
 from ...base.records import TupleRecord
 from ..device.memory import gathered, scattered
 from .checks import LocalAccess
+from .local_barriers import arrived_by_copy
 from .memory import Access, ActiveLanes, global_offsets
 from .operands import raw_reader
 
@@ -66,8 +67,9 @@ class Shape(TupleRecord):
 
 
 class Descriptor(TupleRecord):
-    """A descriptor: whether it copies anything, the byte in LDS and the address in memory of its tile; its type, and
-    the workgroups of the cluster that load it (stores ignore that)."""
+    """A descriptor: whether it copies anything, the byte in LDS and the address in memory of its tile; its type, the
+    workgroups of the cluster that load it (stores ignore that), and the byte in LDS of the barrier at which it
+    arrives when it has ended, or None."""
 
     copies: bool
     local: int
@@ -75,6 +77,7 @@ class Descriptor(TupleRecord):
     shape: Shape
     type: int = _TENSOR
     mask: int = 0
+    barrier: int | None = None
 
 
 def tensor_access(name: str) -> Access | None:
@@ -111,6 +114,9 @@ def tensor_step(instruction: DecodedInstruction, access: Access) -> Callable[[Gr
                 found.setdefault(descriptor.shape.size, []).append((row, descriptor))
         for size, copies in found.items():
             _copy(group, instruction, access._replace(size=size), copies)
+        for row, descriptor in sorted((one for copies in found.values() for one in copies), key=lambda one: one[0]):
+            if descriptor.barrier is not None:
+                arrived_by_copy(group, instruction, row, descriptor.barrier)
 
     return run
 
@@ -137,11 +143,13 @@ def descriptor_of(groups: tuple[int, ...]) -> Descriptor:
         raise _refusal("restores a copy that was interrupted (bits 0 to 10 of its first group are those of 0 or 1)")
     if count == 0:
         return Descriptor(False, 0, 0, _NOTHING)
-    if _field(groups, 18, 1, 1):
-        raise _refusal("arrives at a barrier in LDS when it has ended (atomic_barrier_enable); wait for TENSORCNT")
+    barrier = 8 * _field(groups, 32, 16, 1) if _field(groups, 18, 1, 1) else None
     shape = _gathering(groups) if gathers else _dense(groups)
     places = _field(groups, 32, 32, 0), _field(groups, 64, 57, 0)
-    return Descriptor(bool(shape.tile[0]), *places, shape, _field(groups, 126, 2, 0), _field(groups, 0, 16, 1))
+    kind, mask = _field(groups, 126, 2, 0), _field(groups, 0, 16, 1)
+    if barrier is not None and (mask or not shape.tile[0] or kind != _TENSOR):
+        raise _refusal("arrives at a barrier in LDS and is shared by workgroups of a cluster, or copies nothing")
+    return Descriptor(bool(shape.tile[0]), *places, shape, kind, mask, barrier)
 
 
 def _refusal(what: str) -> Error:

@@ -65,7 +65,7 @@ class TensorMemory:
         self.owner: Array = np.zeros((machine.ctas, COLUMNS), np.int32)
         self.relinquished: Array = np.zeros(machine.ctas, bool)
         # By CTA, band of 16 lanes, and column: who wrote last, at which clock, by which statement; operations in
-        # flight. A product of 64 rows has half of each 32 lanes, and another may have the other half of the same columns.
+        # flight. A product of 64 rows has half of each 32 lanes; another may have the other half of the same columns.
         shape = (machine.ctas, BANDS, COLUMNS)
         self.writer: Array = np.full(shape, -1, np.int32)
         self.clock: Array = np.zeros(shape, np.int32)
