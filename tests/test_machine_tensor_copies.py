@@ -45,6 +45,7 @@ ONE = (
 PLACES = {
     "count": (0, 0, 2), "restore": (0, 2, 1), "wide": (0, 30, 1), "gather": (0, 31, 1), "local": (0, 32, 32),
     "address": (0, 64, 57), "type": (0, 126, 2), "mask": (1, 0, 16), "log": (1, 16, 2), "arrive": (1, 18, 1),
+    "barrier": (1, 32, 16),
     "iterate": (1, 19, 1), "pad": (1, 20, 1), "interval": (1, 22, 3), "amount": (1, 25, 7),
     "bound0": (1, 48, 32), "bound1": (1, 80, 32), "bound2": (2, 0, 32), "bound3": (2, 32, 32), "bound4": (3, 48, 32),
     "tile0": (1, 112, 16), "tile1": (1, 128, 16), "tile2": (1, 144, 16), "tile3": (2, 112, 16), "tile4": (3, 80, 16),
@@ -169,7 +170,7 @@ ROWS = {"log": 2, "tile0": 4, "tile1": 2, "bound0": 4, "bound1": 4, "stride0": 4
 REFUSED = [
     ({"count": 2}, (), "restores a copy"), ({"restore": 1}, (), "restores a copy"),
     ({"mask": 3}, (), "workgroups 0x3 of its cluster, which has 1 workgroup"),
-    ({"arrive": 1}, (), "atomic_barrier_enable"),
+    ({"arrive": 1, "mask": 1}, (), "shared by workgroups of a cluster"),
     ({"tile1": 0, "tile2": 2}, (), "a dimension of 0 is unused"),
     ({"iterate": 1, "repeats": 256}, (), "more than 256 times"),
     ({"log": 0, "tile0": 5, "pad": 1}, (), "multiples of 4"),
@@ -283,6 +284,54 @@ def test_a_missing_wait_or_barrier_around_copies_of_tiles_is_named():
         without = [line for n, line in enumerate(lines) if n not in (later, end)]
         _, report = two_waves(assembled("\n".join(without), "gfx1250")["k"])
         assert "race" in {one.kind for one in report.findings}
+
+
+ARRIVALS = (
+    HEAD
+    + """#define WORDS __attribute__((address_space(3))) volatile unsigned
+KERNEL(64)(const int *word, unsigned *out, long state, long count) {
+    SHARED long lds[512];
+    for (int i = I; i < 512; i += 64) lds[i] = 0;
+    WORDS *done = (WORDS *)&lds[500];
+    WORDS *free = (WORDS *)&lds[501];
+    SYNC
+    if (I == 0) lds[501] = state;
+    SYNC
+    for (int k = 0; k < 4; k++) {
+        int phase = k & 1;
+        if (WAVE == 0) {
+            if (k) while ((*free >> 29 & 1) != phase) __builtin_amdgcn_s_sleep(1);
+            LOAD(word)
+        } else {
+            while ((*done >> 29 & 1) == phase) __builtin_amdgcn_s_sleep(1);
+            out[32 * k + I - 32] = ((WORDS *)lds)[512 + I - 32] + k;
+            __builtin_amdgcn_ds_atomic_barrier_arrive_rtn_b64((__attribute__((address_space(3))) long *)&lds[501],
+                                                              count);
+        }
+    } }"""
+)
+
+
+def arriving(state, count, limit=40000):
+    """Four tiles of 32 words that wave 0 loads and wave 1 takes, which tell each other by barriers in LDS."""
+    kernel = hip_kernels(ARRIVALS, "gfx1250")["k"]
+    x, out = np.arange(32, dtype=np.int32)[None], np.zeros(128, np.int32)
+    word = tile(x, 1, 0, 2048)
+    word[4] |= 1 << 18
+    word[5] |= 4000 >> 3
+    report = mmacalc.launch(kernel, 1, 64, word, out, state, count, limit=limit)
+    return out, report
+
+
+def test_copies_and_lanes_arrive_at_barriers_in_lds_and_waves_that_sleep_let_others_go_on():
+    out, report = arriving(31 << 32 | 31, 1)
+    assert report.findings == ()
+    assert (out.reshape(4, 32) == np.arange(32) + np.arange(4)[:, None]).all()
+    assert "waves meet at a barrier in LDS" in str(report)
+    with pytest.raises(Error, match="2 arrivals at a barrier in LDS where 1 are pending"):
+        arriving(0, 2)
+    with pytest.raises(Error, match="wait for ever"):
+        arriving(63 << 32 | 63, 1)  # twice as many as arrive
 
 
 OWN = (

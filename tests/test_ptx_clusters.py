@@ -168,7 +168,11 @@ def test_an_mbarrier_is_seen_in_the_cluster_after_its_fence_and_a_relaxed_arriva
     assert kinds(report) == expected
 
 
-@pytest.mark.parametrize(("order", "expected"), [("bar.sync 0;", []), ("", ["mbarrier"])])
+RELAXED = "barrier.cluster.arrive.relaxed; barrier.cluster.wait;"
+"""It orders no memory, but who has come to it has executed what stands before."""
+
+
+@pytest.mark.parametrize(("order", "expected"), [("bar.sync 0;", []), (RELAXED, []), ("", ["mbarrier"])])
 def test_an_mbarrier_is_invalidated_when_nobody_uses_it_any_more(order: str, expected: list[str]) -> None:
     report, _ = launched(
         "setp.eq.u32 %p2, %r2, 0; @%p2 mbarrier.init.shared::cta.b64 [bar], 64; bar.sync 0;\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -206,6 +207,58 @@ def test_a_product_follows_a_copy_of_its_operand_by_the_same_thread() -> None:
  tcgen05.cp.cta_group::1.128x256b [%r8], %d4;
  tcgen05.mma.cta_group::1.kind::f16 [%r3], [%r8], %d5, %r7, %p3;"""
     out = run(np.concatenate([operand(a), operand(b)]), (128, 32), work=work, read=read(32))
+    assert (out.view(np.float32) == a @ b.T).all()
+
+
+def descriptors(rows: int, n: int) -> str:
+    """The descriptors %d4 of A and %d5 of B, operands of `operand`, one after the other."""
+    text = f"add.u32 %r6, %r2, {rows * 32};"
+    for at, start, count in ((4, 2, rows), (5, 6, n)):
+        code = count * 16 >> 4 << 16 | 128 >> 4 << 32 | 1 << 46
+        text += f"cvt.u64.u32 %d{at}, %r{start}; shr.u64 %d{at}, %d{at}, 4; or.b64 %d{at}, %d{at}, {code};"
+    return text
+
+
+COMMIT = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64"
+
+
+def test_a_product_follows_a_copy_into_its_accumulator_that_is_committed_already() -> None:
+    random = np.random.default_rng(7)
+    a, b = random.integers(-4, 5, (128, 16)), random.integers(-4, 5, (32, 16))
+    work = f"""{descriptors(128, 32)} setp.eq.u32 %p3, %r0, 7; mov.b32 %r7, {1 << 4 | 4 << 17 | 8 << 24};
+ tcgen05.cp.cta_group::1.128x256b [%r3], %d4; {COMMIT} [bar];
+ tcgen05.mma.cta_group::1.kind::f16 [%r3], %d4, %d5, %r7, %p3;"""
+    out = run(np.concatenate([operand(a), operand(b)]), (128, 32), work=work, read=read(32))
+    assert (out.view(np.float32) == a @ b.T).all()
+
+
+@pytest.mark.parametrize(("load", "expected"), [("16x64b", []), ("32x32b", ["wait", "uninitialised"])])
+def test_products_of_64_rows_in_the_two_halves_of_the_lanes_are_apart(load: str, expected: list[str]) -> None:
+    """Layout F: 16 of each 32 lanes. The first product is waited for, the second is in flight in the other lanes."""
+    random = np.random.default_rng(8)
+    a, b = random.integers(-4, 5, (64, 16)), random.integers(-4, 5, (32, 16))
+    work = f"""{descriptors(64, 32)} setp.eq.u32 %p3, %r0, 7; mov.b32 %r7, {1 << 4 | 4 << 17 | 4 << 24};
+ tcgen05.mma.cta_group::1.kind::f16 [%r3], %d4, %d5, %r7, %p3; {COMMIT} [done];
+ add.u32 %r8, %r3, {16 << 16}; tcgen05.mma.cta_group::1.kind::f16 [%r8], %d4, %d5, %r7, %p3;"""
+    parts = f"""tcgen05.ld.sync.aligned.{load}.x1.b32 {{%r20}}, [%r4]; tcgen05.wait::ld.sync.aligned;
+V: mbarrier.try_wait.parity.shared.b64 %p2, [done], 1; @!%p2 bra V;"""
+    report = launched(np.concatenate([operand(a), operand(b)]), np.zeros(1, np.uint32), work=work, read=parts)
+    assert [one.kind for one in report.findings] == expected
+
+
+def test_elements_of_4_bits_lie_packed_with_padding_behind_each_16_in_shared_memory() -> None:
+    """PTX ISA 9.7.16.10.4.4; the same of kind::f8f6f4, since one tensor copy serves both."""
+    random = np.random.default_rng(9)
+    codes, b = random.integers(0, 16, (128, 32)), random.integers(-4, 5, (16, 32))
+    values = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+    a = np.where(codes & 8, -1, 1) * values[codes & 7]
+    packed = np.full((2, 128, 16), 0xFF, np.uint8)  # core columns of 16 bytes a row; padding is never read
+    packed[..., :8] = np.stack([(half[:, ::2] | half[:, 1::2] << 4) for half in (codes[:, :16], codes[:, 16:])])
+    eights = b.astype(ml_dtypes.float8_e4m3fn).view(np.uint8)
+    image = np.concatenate([packed.reshape(-1), np.stack([eights[:, :16], eights[:, 16:]]).reshape(-1)])
+    work = f"""{descriptors(128, 16)} setp.eq.u32 %p3, %r0, 7; mov.b32 %r7, {1 << 4 | 5 << 7 | 2 << 17 | 8 << 24};
+ tcgen05.mma.cta_group::1.kind::f8f6f4 [%r3], %d4, %d5, %r7, %p3;"""
+    out = run(image, (128, 16), work=work, read=read(16))
     assert (out.view(np.float32) == a @ b.T).all()
 
 

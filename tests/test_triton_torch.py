@@ -25,6 +25,28 @@ def kernels(tmp_path_factory):
 SOURCE = """
 import triton
 import triton.language as tl
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
+
+
+@gluon.jit
+def moved(source, target, place):
+    tile = gl.allocate_shared_memory(source.dtype, source.block_type.shape, source.layout)
+    full = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(full, count=1)
+    mbarrier.expect(full, source.block_type.nbytes)
+    tma.async_load(source, [place[0], place[1]], full, tile)
+    mbarrier.wait(full, 0)
+    tma.async_store(target, [gl.program_id(0) * 16, 0], tile)
+    tma.store_wait(pendings=0)
+
+
+@triton.autotune([triton.Config({"block": 64}), triton.Config({"block": 128})], key=["n"])
+@triton.jit
+def doubled(x, z, n, block: tl.constexpr):
+    at = tl.program_id(0) * block + tl.arange(0, block)
+    tl.store(z + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)
 
 
 @triton.jit
@@ -114,10 +136,6 @@ def test_a_product_through_tensor_descriptors_or_a_refusal_by_name(kernels, targ
         for number, (left, columns) in enumerate(cases):
             a, b = whole.to(dtype)[:, 32:] if number == 2 else left.to(dtype), torch.randn(64, columns).to(dtype)
             c = torch.zeros(a.shape[0], columns)
-            if target == "sm_90a" and number == 2:
-                with pytest.raises(Error, match=r"strides \[96, 1\]"):
-                    launched(a, b, c)
-                continue
             assert launched(a, b, c).findings == ()
             assert torch.allclose(c, a.float() @ b.float(), rtol=1e-4, atol=1e-4)
     if target in ("sm_90a", "gfx1250"):
@@ -142,7 +160,9 @@ def test_a_product_is_followed_and_a_wrong_line_of_it_is_named(kernels, target):
     found = mmacalc.triton.launch(kernels.shifted, (2, 2), a, b, c, 64, 64, **sizes)
     line = next(at for at, text in enumerate(SOURCE.split("\n"), 1) if "step + k + 1" in text)
     assert found.findings
-    assert {one.location.line for one in found.findings} == {line}, str(found)
+    # On gfx1250 a second one names the load from LDS that the compiler has given to the line before.
+    assert found.findings[0].location.line == line, str(found)
+    assert {one.location.line for one in found.findings} <= ({line, line - 1} if target == "gfx1250" else {line})
 
     made = [TensorDescriptor.from_tensor(tensor, [32, 32]) for tensor in (a, b, c)]
     found = mmacalc.triton.launch(kernels.through_descriptors, (2, 2), *made, 64, **sizes)
@@ -150,3 +170,26 @@ def test_a_product_is_followed_and_a_wrong_line_of_it_is_named(kernels, target):
     made = mmacalc.triton.compiled(kernels.add, target, {"x": a, "y": b, "out": c, "n": 5, "block": 32})
     with pytest.raises(Error, match="product= is for a function of Triton"):
         mmacalc.triton.launch(made, 1, a, b, c, 5, product="c = a @ b")
+
+
+def test_host_code_with_its_launches_runs_within_an_emulated_gpu(kernels):
+    """A Gluon kernel with descriptors, a tuple and two programs, and an autotuned one: launched as on a GPU."""
+    import torch
+    from triton.experimental.gluon import language as gl
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+    x, z = torch.randn(48, 128).half(), torch.zeros(32, 64).half()
+    layout = gl.NVMMASharedLayout.get_default_for([16, 64], gl.float16)
+    made = [TensorDescriptor.from_tensor(one, [16, 64], layout) for one in (x, z)]
+    wanted, twice = x[20:36, 64:].repeat(2, 1), torch.zeros(100).half()
+    with mmacalc.triton.emulated("sm_90a", limit=100000) as gpu:
+        kernels.moved[(2,)](*made, (20, 64), num_warps=1)
+        kernels.doubled[lambda meta: (-(-100 // meta["block"]),)](x, twice, 100)
+    assert [report.findings for report in gpu.reports] == [(), ()]
+    assert torch.equal(twice, 2 * x.ravel()[:100])
+    assert torch.equal(z, wanted)
+    z.zero_()
+    assert mmacalc.triton.launch(kernels.moved, 2, *made, (20, 64), target="sm_90a", num_warps=1).findings == ()
+    assert torch.equal(z, wanted)
+    with pytest.raises(Error, match="target is such as"), mmacalc.triton.emulated("hopper"):
+        pass

@@ -5,9 +5,9 @@ when a phase begins. An arrival takes from the pending ones; the one behind the 
 which so goes down by one and around, and what is pending begins anew. A kernel initialises a barrier by a plain store,
 and waits by loading it until the phase is another.
 
-Source: Triton 3.9, BarrierOpToLLVM.cpp (fields and initial values) and its Gluon documentation (the phase is decremented
-with a wraparound); MLIR, AMDGPU dialect, ds_barrier_init and ds_barrier_arrive. What remains of an arrival that counts
-more than is pending no public text says: it is refused.
+Source: Triton 3.9, BarrierOpToLLVM.cpp (fields and initial values) and its Gluon documentation (the phase is
+decremented with a wraparound). What remains of an arrival that counts more than is pending no public text says: it is
+refused.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ def arrived(state: Any, count: Any) -> np.uint64:
     low, first = int(state) & 0xFFFFFFFF, int(state) >> 32
     pending, count = low & _PENDING, int(count)
     if count > pending + 1:
-        raise Error(f"{plural(count, 'arrival')} at a barrier in LDS where {pending + 1} are pending: what is left over "
-                    "is not documented")  # fmt: skip
+        raise Error(
+            f"{plural(count, 'arrival')} at a barrier in LDS where {pending + 1} are pending: what is left over is not "
+            "documented"
+        )
     if count <= pending:
         return np.uint64(int(state) - count)
     return np.uint64(first << 32 | ((low >> 29) - 1 & 7) << 29 | first & _PENDING)
