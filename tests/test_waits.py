@@ -667,3 +667,14 @@ def test_a_wait_that_amds_own_kernels_leave_out_is_said_but_no_finding():
         assert (wait.states, wait.llvm) == (1, 1)
     for other in ("v_pk_mul_f32 v[0:1], v[2:3], v[4:5] op_sel_hi:[0,1]", "v_fma_mix_f32 v1, v8, v15, v4"):
         assert mmacalc.wait_states(other, "v_add_f32 v6, v1, v1", "gfx942").states == 0
+
+
+@pytest.mark.parametrize(
+    "copy", ["tensor_load_to_lds s[0:3], s[4:11]", "global_load_async_to_lds_b128 v40, v[42:43], off"]
+)
+def test_copies_into_lds_count_among_the_valu_instructions_behind_a_wmma_as_llvm_counts_them(copy):
+    """LLVM's flag VALU: llc 22.1.8 inserts two v_nop where two TENSOR_LOAD_TO_LDS stand there, and none behind four."""
+    product = "v_wmma_f32_16x16x32_f16 v[16:23], v[0:7], v[8:15], v[16:23]"
+    for copies in range(5):
+        text = "\n".join([product, *[copy] * copies, "v_mov_b32 v4, 1"])
+        assert [one.missing for one in mmacalc.lint(text, "gfx1250").findings] == [4 - copies] * (copies < 4)

@@ -409,7 +409,8 @@ def _tensor_map(tensors: _Tensors, value: Any, meta: dict[str, Any]) -> Any:
     """The tensor map of a TensorDescriptor, as Triton 3.9's launcher makes it (nvidia/driver.py, make_tensordesc_arg).
     meta: what Triton says of it."""
     array, element = tensors.tensor(value)
-    box, options = list(meta["block_size"]), {}
+    box = list(meta["block_size"])
+    options: dict[str, Any] = {}
     if meta.get("is_im2col"):
         options["corners"] = tuple(value.pixel_box_lower_corner), tuple(value.pixel_box_upper_corner)
         options["steps"] = tuple(value.element_strides or ())
