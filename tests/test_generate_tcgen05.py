@@ -24,17 +24,17 @@ CASES = [
     ("sm_100a", f"{ONE}i8", ("row", "col"), {"m": 128, "n": 16, "a": "u8"}),
     ("sm_100a", f"{ONE}f8f6f4", ("col", "row"), {"m": 128, "n": 64, "b": "e5m2"}),
     ("sm_100a", f"{TWO}f16", ("row", "col"), {"m": 256, "n": 128}),
-    ("sm_110a", f"{ONE}f8f6f4", ("row", "col"), {"m": 128, "n": 64, "a": "e2m3", "b": "e2m1", "d": "f16"}),
+    ("sm_110a", f"{ONE}f8f6f4", ("row", "col"), {"m": 128, "n": 64, "a": "e5m2", "b": "e4m3", "d": "f16"}),
     ("sm_100a", f"{TWO}f16", ("col", "row"), {"m": 128, "n": 128}),
     ("sm_103a", f"{TWO}f8f6f4", ("row", "row"), {"m": 256, "n": 64}),
     ("sm_100a", f"{TWO}i8", ("col", "col"), {"m": 128, "n": 64}),
 ]
 SCALED = [
     ("sm_100a", f"{ONE}mxf8f6f4.block_scale.block32", ("row", "col"), {"m": 128, "n": 128}),
-    ("sm_103a", f"{ONE}mxf8f6f4.block_scale.block32", ("col", "row"), {"m": 128, "n": 256, "a": "e5m2", "b": "e2m1"}),
+    ("sm_103a", f"{ONE}mxf8f6f4.block_scale.block32", ("col", "row"), {"m": 128, "n": 256, "a": "e5m2", "b": "e4m3"}),
     ("sm_110a", f"{ONE}mxf4.block_scale.block32", ("row", "col"), {"m": 128, "n": 256}),
     ("sm_100a", f"{ONE}mxf4nvf4.block_scale.block16", ("row", "col"), {"m": 128, "n": 128, "scale": "ue4m3"}),
-    ("sm_100a", f"{TWO}mxf8f6f4.block_scale.block32", ("row", "row"), {"m": 256, "n": 128, "b": "e3m2"}),
+    ("sm_100a", f"{TWO}mxf8f6f4.block_scale.block32", ("row", "row"), {"m": 256, "n": 128, "b": "e5m2"}),
     ("sm_103a", f"{TWO}mxf4nvf4.block_scale.block16", ("row", "col"), {"m": 256, "n": 256}),
 ]
 
@@ -128,11 +128,14 @@ def test_scales_lie_as_their_copy_to_tensor_memory_takes_them():
     (f"{ONE}f16", {"stages": 9}, "stages of .* are 2 to 4"),
     (f"{ONE}i8", {"n": 8, "order_b": "row"}, "B of .* has 8 bytes in a row of memory"),
     (f"{ONE}f16", {"tile": "128x128x64"}, "the shape of tcgen05.mma is its tile: give m and n"),
+    (f"{ONE}f8f6f4", {"a": "e2m1"}, "with e2m1: kind::f8f6f4 wants 16 elements of 4 or 6 bits packed in 16 bytes"),
     ("tcgen05.ld.sync.aligned.32x32b.x4.b32", {}, "multiplies nothing"),
 ])  # fmt: skip
 def test_what_no_gemm_is_generated_for_is_refused(name, options, says):
+    inst = mmacalc.instruction("sm_100a", name)
+    inst = inst.shaped(a=options.pop("a")) if "a" in options else inst
     with pytest.raises(Error, match=says):
-        mmacalc.generate(mmacalc.instruction("sm_100a", name), gemm="64x64x64", **options)
+        mmacalc.generate(inst, gemm="64x64x64", **options)
 
 
 def test_a_kernel_without_gemm_is_refused_with_what_is_right():

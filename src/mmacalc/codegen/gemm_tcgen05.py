@@ -259,6 +259,13 @@ def _check(inst: TensorMemoryInstruction, order_a: str, order_b: str) -> None:
             f"a GEMM is generated around dense tcgen05.mma without .ws; {inst.name} has {words}: use "
             f"tcgen05.mma.cta_group::1.kind::{form.kind}, or mma.sp for 2:4 sparse A"
         )
+    small = [inst.format(name).name for name in "AB" if form.kind.endswith("f8f6f4") and inst.format(name).bits < 8]
+    if small:
+        raise Error(
+            f"no GEMM is generated around {inst.name} with {' and '.join(small)}: kind::{form.kind} wants 16 elements "
+            "of 4 or 6 bits packed in 16 bytes of shared memory, with padding behind them (PTX ISA 9.7.16.10.4.4); e4m3 "
+            "and e5m2 are generated, and e2m1 by kind::mxf4 and mxf4nvf4"
+        )
     turned = [name for name, along in (("A", order_a == "row"), ("B", order_b == "col")) if not along]
     if turned and form.kind in ("tf32", "mxf4", "mxf4nvf4"):
         why = ", or in a swizzle of 32-byte atoms, which is not generated" if form.kind == "tf32" else ""

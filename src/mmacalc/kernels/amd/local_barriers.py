@@ -54,7 +54,7 @@ def arrived(state: Any, count: Any) -> np.uint64:
 
 def phase_ended(group: Group, instruction: DecodedInstruction, row: int) -> None:
     """A phase of a barrier in LDS has ended by a wave. Accesses of LDS before and after are not compared, of no waves
-    of the workgroup: two that the barrier does not order may race unseen, and two that it orders are no race."""
+    of the workgroup: two that the barrier does not order may race unseen."""
     batch = group.batch
     batch.lds.barrier([int(batch.waves.workgroup_of[row])], [])
     batch.reporter.note(
