@@ -263,8 +263,8 @@ def _check(inst: TensorMemoryInstruction, order_a: str, order_b: str) -> None:
     if small:
         raise Error(
             f"no GEMM is generated around {inst.name} with {' and '.join(small)}: kind::{form.kind} wants 16 elements "
-            "of 4 or 6 bits packed in 16 bytes of shared memory, with padding behind them (PTX ISA 9.7.16.10.4.4); e4m3 "
-            "and e5m2 are generated, and e2m1 by kind::mxf4 and mxf4nvf4"
+            "of 4 or 6 bits packed in 16 bytes of shared memory, with padding behind them (PTX ISA 9.7.16.10.4.4); "
+            "e4m3 and e5m2 are generated, and e2m1 by kind::mxf4 and mxf4nvf4"
         )
     turned = [name for name, along in (("A", order_a == "row"), ("B", order_b == "col")) if not along]
     if turned and form.kind in ("tf32", "mxf4", "mxf4nvf4"):
