@@ -358,3 +358,36 @@ def test_wgmma_and_tcgen05_compute_what_they_do_without_the_core(name, value, nu
     found = product_of(kernel, case, value)
     assert found == numpy_alone(product_of, kernel, case, value)
     assert found[2] == (value is None)
+
+
+APART = """.version 8.8
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 out) {
+ .reg .b32 %r<9>; .reg .f32 %f<5>; .reg .b64 %d<9>; .reg .pred %p<3>; .shared .align 128 .b8 data[4096];
+ ld.param.u64 %d0, [in]; ld.param.u64 %d1, [out]; mov.u32 %r0, %tid.x; mov.u32 %r1, data;
+ mul.wide.u32 %d2, %r0, 16; add.u64 %d0, %d0, %d2; add.u64 %d1, %d1, %d2; mad.lo.u32 %r2, %r0, 16, %r1;
+ ld.global.v4.b32 {%r3, %r4, %r5, %r6}, [%d0]; st.shared.v4.b32 [%r2], {%r3, %r4, %r5, %r6};
+ fence.proxy.async; bar.sync 0; shr.u32 %r7, %r0, 7; setp.ne.u32 %p0, %r7, 0; mad.lo.u32 %r8, %r7, 256, %r1;
+ add.u32 %r8, %r8, 2048; cvt.u64.u32 %d3, %r1; shr.u64 %d3, %d3, 4; or.b64 %d3, %d3, 0x800400000;
+ cvt.u64.u32 %d4, %r8; shr.u64 %d4, %d4, 4; or.b64 %d4, %d4, 0x800080000;
+ wgmma.fence.sync.aligned; setp.eq.u32 %p1, %r0, 999;
+ wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d3, %d4, %p1, 1, 1, 0, 0;
+ wgmma.commit_group.sync.aligned;
+ @%p0 bra SECOND; wgmma.wait_group.sync.aligned 0; bra BOTH;
+SECOND: wgmma.wait_group.sync.aligned 0;
+BOTH: st.global.v4.f32 [%d1], {%f0, %f1, %f2, %f3}; ret; }
+"""
+
+
+def test_warpgroups_that_issue_a_wgmma_together_and_wait_apart_multiply_by_their_own_matrices():
+    """The second one's B was taken from the descriptor of the first."""
+    draw = np.random.default_rng(0)
+    a, b = draw.integers(-4, 5, (64, 16)), draw.integers(-4, 5, (2, 8, 16))
+    given, out = np.zeros(2048, np.float16), np.zeros((2, 4, 8, 4, 4), np.float32)  # group, warp, row, column / 2, item
+    for start, matrix in ((0, a), (1024, b[0]), (1152, b[1])):
+        given[start : start + matrix.size] = np.concatenate([matrix[:, :8], matrix[:, 8:]]).reshape(-1)
+    report = mmacalc.launch(mmacalc.load(APART)["k"], 1, 256, given, out)
+    assert report.findings == ()
+    found = out.reshape(2, 4, 8, 4, 2, 2).transpose(0, 1, 4, 2, 3, 5).reshape(2, 64, 8)
+    assert (found == a @ b.transpose(0, 2, 1)).all()

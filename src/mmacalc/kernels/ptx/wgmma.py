@@ -249,7 +249,7 @@ class _Multiply:
             found.append(Reading(matrix_granules(*layout, machine.granule), starts[at], at))
         self._check_descriptors(machine, name, leaders, codes, modes, found)
         reading.check(machine, step, leaders, found)
-        return _Located(offsets, codes[0]), found
+        return _Located(offsets, np.array(codes[: len(offsets)], np.uint64)), found
 
     def _check_descriptors(
         self, machine: Machine, name: str, leaders: Array, codes: list[int], modes: list[str], found: list[Reading]
@@ -326,17 +326,22 @@ class _Multiply:
 
 
 class _Located:
-    """Where the elements of matrices in shared memory lie: byte offsets (group, row, depth), of one group where all
-    have the same descriptor. code: the descriptor of the first group."""
+    """Where the elements of matrices in shared memory lie: byte offsets (group, row, depth) and descriptors, of one
+    group where all have the same descriptor."""
 
-    __slots__ = ("code", "offsets")
+    __slots__ = ("codes", "offsets")
 
-    def __init__(self, offsets: Array, code: int) -> None:
-        self.offsets, self.code = offsets, code
+    def __init__(self, offsets: Array, codes: Array) -> None:
+        self.offsets, self.codes = offsets, codes
+
+    @property
+    def code(self) -> int:
+        """The descriptor of the first group."""
+        return int(self.codes[0])
 
     def of(self, mask: Array) -> _Located:
         """Those of some groups."""
-        return self if len(self.offsets) == 1 else _Located(self.offsets[mask], self.code)
+        return self if len(self.offsets) == 1 else _Located(self.offsets[mask], self.codes[mask])
 
 
 def _by_group(getter: Any, machine: Machine, threads: Threads) -> Array:
