@@ -122,21 +122,6 @@ def test_coordinates_of_a_map_of_4_bit_elements_count_elements_and_start_at_whol
         mmacalc.launch(odd, 1, 32, given, made, out)
 
 
-def test_padded_elements_of_4_bits_leave_8_bytes_behind_each_8_in_shared_memory() -> None:
-    x, made, out = np.arange(16 * 128).astype(np.uint8).reshape(16, 128), np.zeros(128, np.uint8), np.zeros(32, "u4")
-    text = KERNEL.format(replace="").replace("%r5, %r5", "%r5, 0")
-    given = mmacalc.tensor_map(x, (8, 64), element="b4x16_p64")
-    whole, odd = (mmacalc.load(text.replace("%r5, 0;", f"%r5, {first};"))["k"] for first in (128, 64))
-    found = mmacalc.launch(whole, 1, 32, given, made, out).findings
-    assert [one.kind for one in found] == ["uninitialised"]  # the kernel stores the padding, too
-    assert np.array_equal(out.view(np.uint8).reshape(8, 16)[:, :8].ravel(), x[0, 64:])
-    with pytest.raises(mmacalc.Error, match=r"of b4x16_p64 it is a multiple of 128; got 64"):
-        mmacalc.launch(odd, 1, 32, given, made, out)
-    for array, box in ((x, (8, 32)), (x[:, :96].copy(), (8, 64))):
-        with pytest.raises(mmacalc.Error, match="of b4x16_p64 the innermost axis has a multiple of 64 bytes"):
-            mmacalc.tensor_map(array, box, element="b4x16_p64")
-
-
 def test_a_tensor_map_with_bits_of_unknown_meaning_is_refused() -> None:
     known = sum(1 << bit for bit in (0, 1, *range(4, 11), *range(13, 22)))
     for bit in range(4, 32):

@@ -81,7 +81,6 @@ def place(bits: int, field: str, dimension: int, value: int) -> int:
         raise Error(f"{what} is {value}; it is {first} to {last}")
     if field == "elemtype":
         bits = bits | _ROUNDED if value in (11, 12) else bits & ~_ROUNDED
-        bits = bits | _PADDED if value == _PADDED_TYPE else bits & ~_PADDED
         value = _TYPES[value] if value < len(_TYPES) else _NO_TYPE
     start, size, distance, less = FIELDS[field]
     return _set(bits, start + distance * dimension, size, value - less)
@@ -94,9 +93,7 @@ def get(bits: int, field: str, dimension: int = 0) -> int:
         return (above & 0xF) << 36 | (low & 0xFFFFFFFF) << 4
     start, size, distance, less = FIELDS[field]
     value = (bits >> start + distance * dimension & (1 << size) - 1) + less
-    if field != "elemtype":
-        return value
-    return _PADDED_TYPE if value == _TYPES[_PADDED_TYPE] and bits & _PADDED else _KNOWN.get(value, -1)
+    return _KNOWN.get(value, -1) if field == "elemtype" else value
 
 
 def _set(bits: int, start: int, size: int, value: int) -> int:

@@ -379,9 +379,7 @@ class _Product:
         for at, thread in enumerate(self.threads.tolist()):
             if not at or machine.descriptors.swizzles is not None:
                 granules = (starts[at][:, None] + alone).reshape(-1)
-                machine.descriptors.check(
-                    step, np.array([thread]), name, code, mode, (*shape[:2], min(packed, bits)), granules
-                )
+                machine.descriptors.check(step, np.array([thread]), name, code, mode, shape, granules)
         return reading
 
     def carry_out(self, at: Array) -> None:
