@@ -15,7 +15,7 @@ from .gemm_hip import FLAGS, HELPERS, place_function
 from .gemm_hip_loops import LDS_READ, MEMORY_READ, PRODUCT
 from .gemm_hip_stages import LOADED, TURNED
 from .gemm_lds import VECTOR, pieces
-from .hip import ARGUMENTS, FIELDS, HEADER, reached
+from .hip import ARGUMENTS, FIELDS, HEADER, XDL_WAIT, reached
 from .source import indented, memory_type
 from .staging import WORDS
 
@@ -385,7 +385,7 @@ def _wait_states(found: AttentionPlan) -> Iterator[str]:
         return
     tiles = ", ".join(f'"+v"(s[{i}][{tile}])' for i in range(found.tiles_q) for tile in range(found.block_n // inst.m))
     yield "// The 20 wait states that its results need, of which clang 22.1.8 may leave one out."
-    yield f'asm("s_nop 15\\n\\ts_nop 3" : {tiles});'
+    yield f"asm({XDL_WAIT} : {tiles});"
 
 
 def _between_products(found: AttentionPlan) -> Iterator[str]:

@@ -16,6 +16,7 @@ from ..families.tensor_memory import SCALE_BLOCKS, SCALE_BYTES, SCALE_ROWS
 from ..model.block_scales import block_scales_of
 from .epilogue import DIALECTS
 from .fragments import fragment
+from .hip import XDL_WAIT
 from .source import indented
 
 TYPE_CHECKING = False
@@ -42,7 +43,6 @@ __all__ = [
 INPUTS = ("A_scales", "B_scales")
 CODES = ("SA", "SB")  # of MX formats, 8 bits each
 PAIRED = 16  # rows that alternate
-PRODUCT_WAIT = "s_nop 15\\n\\ts_nop 3"  # before the VALU reads what an MFMA of 16 passes writes (CDNA4, Table 38)
 
 
 class Sums(TupleRecord):
@@ -225,7 +225,7 @@ def _adding(sums: Sums, sides: list[Held], slots: int, hip: bool, inline: str) -
     if hip and sums.fragment.operand.instruction.architecture.targets[0].startswith("gfx9"):
         yield "    // Around branches clang 22.1.8 does not always wait for the products."
         yield "    __builtin_amdgcn_sched_barrier(0);"
-        yield f'    asm volatile("{PRODUCT_WAIT}");'
+        yield f"    asm volatile({XDL_WAIT});"
         yield "    __builtin_amdgcn_sched_barrier(0);"
     for name, index in zip(sums.names, ("i", "j")):
         if f"[{index}]" in sums.tile:

@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from .fragments import Fragment
     from .source import Request
 
-__all__ = ["HEADER", "PREFIX", "SYNCHRONIZE", "WAITS", "kernel", "reached", "signs", "source", "values"]
+__all__ = ["HEADER", "PREFIX", "SYNCHRONIZE", "WAITS", "XDL_WAIT", "kernel", "reached", "signs", "source", "values"]
 
 # The most wait states after a WMMA or SWMMAC of gfx1250 (LLVM 22.1.8, checkWMMACoexecutionHazards).
 WAITS = 8
+XDL_WAIT = '"s_nop 15\\n\\ts_nop 3"'
+"""Those between an MFMA of 16 passes and the VALU, as a C text (CDNA4 ISA guide, Table 38)."""
 
 HEADER = """\
 #if __has_include(<hip/hip_runtime.h>)
