@@ -6,6 +6,7 @@ import mmacalc
 from generated_kernels import compiled
 from mmacalc.arithmetic.codecs import decode, encode
 from mmacalc.codegen import gemm, gemm_lds
+from mmacalc.codegen.tensor_copies import box, multiple, swizzle_name
 
 EMPTY = 0x5A
 OPTIONS = {"gfx1250": ["-O2", "-mllvm", "-amdgpu-enable-vopd=0"]}
@@ -78,6 +79,25 @@ def laid_out(rows, bits, lead):
     found = np.full((len(rows), lead), (1 << bits) - 1, f"u{bits // 8}")
     found[:, : rows.shape[1]] = rows
     return found
+
+
+def packed_rows(codes, side):
+    """Encodings as memory has them for a tensor map: those below a byte one behind the other, and zeros behind them to
+    rows as long as it wants."""
+    columns = -(-codes.shape[-1] // multiple(side)) * multiple(side)
+    rows = np.zeros((*codes.shape[:-1], columns), codes.dtype)
+    rows[..., : codes.shape[-1]] = codes
+    bits = side.packed or side.bits
+    if bits >= 8:
+        return rows
+    every = rows[..., None] >> np.arange(bits).astype(np.uint8) & 1
+    return np.packbits(every.reshape(*rows.shape[:-1], -1), axis=-1, bitorder="little")
+
+
+def mapped(memory, side, several=False):
+    """The tensor map of A or B; `several`: of one of several matrices, which lie one behind the other."""
+    element = {4: "b4x16_p64", 6: "b6x16_p32"}.get(side.packed)
+    return mmacalc.tensor_map(memory, (*[1] * several, *box(side)), swizzle=swizzle_name(side), element=element)
 
 
 def conflicts(report):

@@ -9,12 +9,12 @@ import re
 import numpy as np
 
 import mmacalc
-from generated_gemms import OPTIONS, conflicts, laid_out, unsigned
+from generated_gemms import OPTIONS, conflicts, laid_out, mapped, packed_rows, unsigned
 from generated_kernels import compiled
 from mmacalc.arithmetic.codecs import decode, encode, largest
 from mmacalc.codegen import gemm, gemm_cuda, gemm_tcgen05, gemm_tma, gemm_wgmma
 from mmacalc.codegen.epilogue import c_format, epilogue_of, output_format
-from mmacalc.codegen.tensor_copies import box, multiple, swizzle_name
+from mmacalc.codegen.tensor_copies import multiple
 from mmacalc.emulator.execution import sparsity
 from mmacalc.formats import FORMATS
 from mmacalc.model.block_scales import block_scales_of
@@ -182,20 +182,15 @@ class Case:
             form, sided = self._form(side), plan.a if side == "A" else plan.b
             codes = [encode(each if order == "row" else each.T, form, vendor) for each in matrix]
             columns = codes[0].shape[1]
-            bits = form.bits if product.hip else sided.bits if product.inst.in_tensor_memory else None
-            if bits is None:
-                bits = (
-                    product.inst.operand(side).placement.slot_bits
-                    if "wgmma" not in product.inst.features
-                    else form.bits
-                )
             if product.inst.in_tensor_memory:
-                columns = -(-columns // multiple(sided)) * multiple(sided)
+                self.held[side] = np.stack([packed_rows(each, sided) for each in codes])
+                self.leads[side] = -(-columns // multiple(sided)) * multiple(sided)
+                continue
+            bits = form.bits
+            if not product.hip and "wgmma" not in product.inst.features:
+                bits = product.inst.operand(side).placement.slot_bits
             shift = 2 if (bits, form.bits) == (8, 4) else 0
             rows = [laid_out(each.astype(np.uint8) << shift if shift else each, bits, columns) for each in codes]
-            if product.inst.in_tensor_memory:
-                for each in rows:  # what a tensor map does not have is not read, but it wants whole rows
-                    each[:, codes[0].shape[1] * bits // 8 // each.itemsize :] = 0
             self.held[side], self.leads[side] = np.stack(rows), columns
 
     def _scaled(self):
@@ -305,9 +300,8 @@ class Case:
         """The tensor map of A or B: of one, of a batch, of groups."""
         product, held = self.product, self.held[side]
         sided = product.plan.a if side == "A" else product.plan.b
-        several = product.options.get("batch") or (product.ends and side == "B")
-        array = np.ascontiguousarray(held if several else held[0])
-        return mmacalc.tensor_map(array, (*[1] * bool(several), *box(sided)), swizzle=swizzle_name(sided))
+        several = bool(product.options.get("batch") or (product.ends and side == "B"))
+        return mapped(np.ascontiguousarray(held if several else held[0]), sided, several)
 
     def right(self):
         """D in float64."""

@@ -24,7 +24,7 @@ CASES = [
     ("gfx1250", "v_wmma_scale_f32_16x16x128_f8f6f4", ("row", "col"), (24, 40, 256),
      {"matrix_a_scale_fmt": 1, "matrix_b_fmt": "fp4", "epilogue": "beta,silu,to=f16"}),
     ("sm_100a", f"{TCGEN05}2.kind::f8f6f4", ("row", "row"), (300, 70, 144),
-     {"m": 256, "n": 64, "b": "e2m1", "batch": 2, "split_k": 2, "epilogue": f"{ALL},bias=column,relu,to=f16"}),
+     {"m": 256, "n": 256, "b": "e2m1", "batch": 2, "split_k": 2, "epilogue": f"{ALL},bias=column,relu,to=f16"}),
     ("gfx1100", "v_wmma_i32_16x16x16_iu4", ("row", "col"), (48, 32, 96), {"neg": 2, "split_k": 2}),
     ("sm_90a", f"{WGMMA}.m64n48k16.f32.bf16.bf16", ("col", "row"), (150, 56, 136),
      {"batch": 2, "split_k": 3, "epilogue": f"{ALL},bias=row,silu,to=bf16"}),

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import mmacalc
+from generated_gemms import mapped, packed_rows
 from mmacalc import Error
 from mmacalc.arithmetic.codecs import decode, encode
 from mmacalc.codegen import gemm_tcgen05
-from mmacalc.codegen.tensor_copies import box, multiple, swizzle_name
 from oracles.emulated_kernel import ptx_of
 from samples import sampled
 
@@ -24,28 +24,19 @@ CASES = [
     ("sm_100a", f"{ONE}i8", ("row", "col"), {"m": 128, "n": 16, "a": "u8"}),
     ("sm_100a", f"{ONE}f8f6f4", ("col", "row"), {"m": 128, "n": 64, "b": "e5m2"}),
     ("sm_100a", f"{TWO}f16", ("row", "col"), {"m": 256, "n": 128}),
-    ("sm_110a", f"{ONE}f8f6f4", ("row", "col"), {"m": 128, "n": 64, "a": "e5m2", "b": "e4m3", "d": "f16"}),
+    ("sm_110a", f"{ONE}f8f6f4", ("row", "col"), {"m": 128, "n": 64, "a": "e2m3", "b": "e2m1", "d": "f16"}),
     ("sm_100a", f"{TWO}f16", ("col", "row"), {"m": 128, "n": 128}),
     ("sm_103a", f"{TWO}f8f6f4", ("row", "row"), {"m": 256, "n": 64}),
     ("sm_100a", f"{TWO}i8", ("col", "col"), {"m": 128, "n": 64}),
 ]
 SCALED = [
     ("sm_100a", f"{ONE}mxf8f6f4.block_scale.block32", ("row", "col"), {"m": 128, "n": 128}),
-    ("sm_103a", f"{ONE}mxf8f6f4.block_scale.block32", ("col", "row"), {"m": 128, "n": 256, "a": "e5m2", "b": "e4m3"}),
+    ("sm_103a", f"{ONE}mxf8f6f4.block_scale.block32", ("col", "row"), {"m": 128, "n": 256, "a": "e5m2", "b": "e2m1"}),
     ("sm_110a", f"{ONE}mxf4.block_scale.block32", ("row", "col"), {"m": 128, "n": 256}),
     ("sm_100a", f"{ONE}mxf4nvf4.block_scale.block16", ("row", "col"), {"m": 128, "n": 128, "scale": "ue4m3"}),
-    ("sm_100a", f"{TWO}mxf8f6f4.block_scale.block32", ("row", "row"), {"m": 256, "n": 128, "b": "e5m2"}),
+    ("sm_100a", f"{TWO}mxf8f6f4.block_scale.block32", ("row", "row"), {"m": 256, "n": 256, "b": "e3m2"}),
     ("sm_103a", f"{TWO}mxf4nvf4.block_scale.block16", ("row", "col"), {"m": 256, "n": 256}),
 ]
-
-
-def held(matrix, side, form):
-    """A matrix as memory has it, with rows as long as a tensor map wants them: elements in pairs, or one in a byte."""
-    codes = encode(matrix, form, "nvidia")
-    columns = -(-codes.shape[1] // multiple(side)) * multiple(side)
-    rows = np.zeros((len(codes), columns), codes.dtype if side.bits > 8 else np.uint8)
-    rows[:, : codes.shape[1]] = codes << (2 if (side.bits, form.bits) == (8, 4) else 0)
-    return rows if side.bits >= 8 else rows[:, ::2] | rows[:, 1::2] << 4
 
 
 def scaled(rng, plan, name, matrix):
@@ -73,10 +64,8 @@ def tried(target, name, orders, shape, folder):
         least = 0 if inst.format("A").name == "u8" else -2
         a, b = rng.integers(least, 3, (m, k)).astype(float), rng.integers(-2, 3, (n, k)).astype(float)
         given = [
-            mmacalc.tensor_map(
-                held(matrix if side.along_k else matrix.T, side, inst.format(side.name)),
-                box(side),
-                swizzle=swizzle_name(side),
+            mapped(
+                packed_rows(encode(matrix if side.along_k else matrix.T, inst.format(side.name), "nvidia"), side), side
             )
             for matrix, side in ((a, plan.a), (b, plan.b))
         ]
@@ -128,12 +117,12 @@ def test_scales_lie_as_their_copy_to_tensor_memory_takes_them():
     (f"{ONE}f16", {"stages": 9}, "stages of .* are 2 to 4"),
     (f"{ONE}i8", {"n": 8, "order_b": "row"}, "B of .* has 8 bytes in a row of memory"),
     (f"{ONE}f16", {"tile": "128x128x64"}, "the shape of tcgen05.mma is its tile: give m and n"),
-    (f"{ONE}f8f6f4", {"a": "e2m1"}, "with e2m1: kind::f8f6f4 wants 16 elements of 4 or 6 bits packed in 16 bytes"),
+    (f"{ONE}f8f6f4", {"b": "e2m1", "n": 64, "order_b": "row"}, "64 elements of 4 bits in a row of memory, .* 128 at a"),
     ("tcgen05.ld.sync.aligned.32x32b.x4.b32", {}, "multiplies nothing"),
 ])  # fmt: skip
 def test_what_no_gemm_is_generated_for_is_refused(name, options, says):
     inst = mmacalc.instruction("sm_100a", name)
-    inst = inst.shaped(a=options.pop("a")) if "a" in options else inst
+    inst = inst.shaped(b=options.pop("b"), n=options.pop("n")) if "b" in options else inst
     with pytest.raises(Error, match=says):
         mmacalc.generate(inst, gemm="64x64x64", **options)
 

@@ -48,14 +48,16 @@ from .gemm_tcgen05_store import (
     tile_loop,
 )
 from .ptx import GRID_CONSTANT, SHARED_ADDRESS, braced, header, operand_texts, operands
-from .source import IN_BYTES, indented, kernel_name
+from .source import indented, kernel_name
 from .staging import Side
 from .tensor_copies import (
     ALIGNMENT,
     ARRIVE,
     MBARRIERS,
+    PADDED_ROW,
     SHARED_BYTES,
     TENSOR_MAP,
+    copied_bytes,
     copy_boxes,
     copy_lines,
     map_comments,
@@ -138,6 +140,11 @@ class TensorMemoryPlan(TupleRecord):
     def stage_bytes(self) -> int:
         """The bytes of a stage of one block."""
         return self.a.tile.bytes + self.b.tile.bytes + sum(self.scale_bytes)
+
+    @property
+    def padded(self) -> bool:
+        """Whether elements of A or B are padded on the way to shared memory."""
+        return bool(self.a.packed or self.b.packed)
 
     @property
     def sum_columns(self) -> int:
@@ -259,13 +266,6 @@ def _check(inst: TensorMemoryInstruction, order_a: str, order_b: str) -> None:
             f"a GEMM is generated around dense tcgen05.mma without .ws; {inst.name} has {words}: use "
             f"tcgen05.mma.cta_group::1.kind::{form.kind}, or mma.sp for 2:4 sparse A"
         )
-    small = [inst.format(name).name for name in "AB" if form.kind.endswith("f8f6f4") and inst.format(name).bits < 8]
-    if small:
-        raise Error(
-            f"no GEMM is generated around {inst.name} with {' and '.join(small)}: kind::{form.kind} wants 16 elements "
-            "of 4 or 6 bits packed in 16 bytes of shared memory, with padding behind them (PTX ISA 9.7.16.10.4.4); "
-            "e4m3 and e5m2 are generated, and e2m1 by kind::mxf4 and mxf4nvf4"
-        )
     turned = [name for name, along in (("A", order_a == "row"), ("B", order_b == "col")) if not along]
     if turned and form.kind in ("tf32", "mxf4", "mxf4nvf4"):
         why = ", or in a swizzle of 32-byte atoms, which is not generated" if form.kind == "tf32" else ""
@@ -281,11 +281,17 @@ def _check(inst: TensorMemoryInstruction, order_a: str, order_b: str) -> None:
             f"and N = 128 or 256; got M = {inst.m}, N = {inst.n}"
         )
     for name, order, extent in (("A", order_a == "row", inst.m), ("B", order_b == "col", inst.n)):
-        row = extent // form.cta_group * inst.format(name).bits // 8
-        if not order and row % 16:
+        own, bits = extent // form.cta_group, inst.format(name).bits
+        other = f"order_{name.lower()}='{'row' if name == 'A' else 'col'}'"
+        if not order and form.kind.endswith("f8f6f4") and bits < 8 and own % PADDED_ROW:
             raise Error(
-                f"{name} of {inst.name} has {row} bytes in a row of memory, which is copied 16 bytes at a time: use "
-                f"order_{name.lower()}='{'row' if name == 'A' else 'col'}', or an N of which each block has 16 bytes"
+                f"{name} of {inst.name} has {own} elements of {bits} bits in a row of memory, which is copied "
+                f"{PADDED_ROW} at a time: use {other}, or an M or N of which each block has as many"
+            )
+        if not order and own * bits // 8 % 16:
+            raise Error(
+                f"{name} of {inst.name} has {own * bits // 8} bytes in a row of memory, which is copied 16 bytes at a "
+                f"time: use {other}, or an N of which each block has 16 bytes"
             )
 
 
@@ -434,8 +440,6 @@ def _head(found: TensorMemoryPlan) -> Iterator[str]:
     yield f"// on {inst.architecture.title}: M {inst.m}, N {inst.n}, K {inst.k}; {given}."
     yield f"// A (M x K) lies {words[found.a.along_k]}, B (K x N) {words[not found.b.along_k]}, D (M x N) row by row."
     yield f"// The kernel takes tensor maps: lda is a multiple of {multiple(found.a)}, ldb of {multiple(found.b)}."
-    if found.a.bits == 8 and any(inst.format(name).bits < 8 for name in "AB"):
-        yield f"// {IN_BYTES}"
     yield from map_comments((found.a, found.b))
     yield from mapped_notes(found)
     if inst.scaled:
@@ -464,6 +468,9 @@ def _constants(found: TensorMemoryPlan) -> Iterator[str]:
     else:
         sizes.append("STAGE_BYTES = A_BYTES + B_BYTES")
     yield f"enum {{ STAGES = {found.stages}, {', '.join(sizes)} }};"
+    if found.padded:
+        copied = copied_bytes(found.a) + copied_bytes(found.b) + sum(found.scale_bytes)
+        yield f"enum {{ COPIED_BYTES = {copied} }};  // of a stage, without padding"
     sums = f"SUMS = {found.accumulators}, SUM_COLUMNS = {found.sum_columns}"
     yield f"enum {{ {sums} }};  // in Tensor Memory, of which {found.columns} columns are allocated"
     if inst.scaled:
@@ -560,6 +567,7 @@ def _barriers(warps: str) -> Iterator[str]:
 
 def _copying(found: TensorMemoryPlan) -> Iterator[str]:
     inst, pair = found.instruction, found.group == 2
+    copied = "COPIED_BYTES" if found.padded else "STAGE_BYTES"
     yield "if (warp == COPYING && elected()) {"
     yield "    // One thread copies, stage after stage."
     yield from indented(tile_loop(found, "stage = 0, round = 0"))
@@ -570,10 +578,10 @@ def _copying(found: TensorMemoryPlan) -> Iterator[str]:
     yield "            if (round) wait(empty_at + 8 * stage, (round - 1) % 2);"
     if pair:
         yield "            const unsigned int barrier = in_block(full_at + 8 * stage, 0);  // of the first block"
-        yield "            if (rank == 0) arrive_and_expect(full_at + 8 * stage, 2 * STAGE_BYTES);  // of both"
+        yield f"            if (rank == 0) arrive_and_expect(full_at + 8 * stage, 2 * {copied});  // of both"
     else:
         yield "            const unsigned int barrier = full_at + 8 * stage;"
-        yield "            arrive_and_expect(barrier, STAGE_BYTES);"
+        yield f"            arrive_and_expect(barrier, {copied});"
     for each, first in ((found.a, "first_m"), (found.b, "first_n")):
         lines = copy_lines(each, first, matrix_of(found, each.name))
         yield from indented(lines, 3)
@@ -713,7 +721,8 @@ def _launch(found: TensorMemoryPlan, sizes: tuple[int, int, int]) -> Iterator[st
     for each, ld in ((found.a, k if found.a.along_k else m), (found.b, k if found.b.along_k else n)):
         if ld % multiple(each):
             padded = -(-ld // multiple(each)) * multiple(each)
-            yield f"// ld{each.name.lower()} is {padded}, not {ld}: rows of memory begin at multiples of 16 bytes."
+            why = f"have whole boxes of {PADDED_ROW}" if each.packed else "begin at multiples of 16 bytes"
+            yield f"// ld{each.name.lower()} is {padded}, not {ld}: rows of memory {why}."
     pairs = ", in pairs" if found.group == 2 else ""
     yield f"// Fewer blocks do as well{pairs}: one for each multiprocessor, which then goes on from tile to tile."
     if is_sliced(found):

@@ -132,7 +132,8 @@ class Side(TupleRecord):
 
     element, bits: the C type of an element in memory, and its width. along_k: whether memory has k contiguous, and so
     has the tile; else the tile has it only if it is `turned` over on the way, and otherwise its rows are k, as in
-    memory, and what reads them transposes. swizzle, panel, spread, gaps: as of `Staged`.
+    memory, and what reads them transposes. swizzle, panel, spread, gaps: as of `Staged`. packed: the bits of an element
+    of which 16 are padded to 16 bytes on the way, 0 for others.
     """
 
     name: str
@@ -146,6 +147,7 @@ class Side(TupleRecord):
     panel: int = 0
     spread: Swizzle = MODES["none"]
     gaps: tuple[int, int] = (0, 0)
+    packed: int = 0
 
     @property
     def bytes(self) -> int:

@@ -1,5 +1,8 @@
 """What kernels that copy by TMA share: tensor maps, mbarriers, the copies of a stage, and matrix descriptors of it.
 
+Elements of 4 and 6 bits that tcgen05.mma takes beside those of 8 are packed in memory, and 16 of them are padded to 16
+bytes in a stage: a box has 128, and an mbarrier counts the bytes in memory (CUTLASS, TmaTransactionBytes).
+
 A side lies in a stage as its swizzle has it: K-major with 128 bytes of k in a row, or as memory has it (MN-major), in
 panels as wide as the swizzle. A tensor map of its matrix has the rows of memory; what the matrix does not have arrives
 as zeros.
@@ -23,14 +26,15 @@ if TYPE_CHECKING:
     from ..model import Instruction
 
 __all__ = [
-    "ALIGNMENT", "ARRIVE", "BEGIN_BARRIER", "COPY_BOX", "MBARRIERS", "ROW_BYTES", "SHARED_BYTES", "TENSOR_MAP",
-    "VECTOR", "WAIT_FOR_BARRIER", "box", "copies", "copy_boxes", "copy_lines", "map_comments", "multiple", "offsets",
-    "side", "step_bytes", "swizzle_name",
+    "ALIGNMENT", "ARRIVE", "BEGIN_BARRIER", "COPY_BOX", "MBARRIERS", "PADDED_ROW", "ROW_BYTES", "SHARED_BYTES",
+    "TENSOR_MAP", "VECTOR", "WAIT_FOR_BARRIER", "box", "copied_bytes", "copies", "copy_boxes", "copy_lines",
+    "map_comments", "multiple", "offsets", "side", "step_bytes", "swizzle_name",
 ]  # fmt: skip
 
 ROW_BYTES = 128  # of k in a stage: the widest swizzle
 VECTOR = 16  # bytes: what rows of memory are multiples of
 MOST_ROWS = 256  # of a box
+PADDED_ROW = 128  # elements of a box's row, and what a row of memory has a multiple of, where they are padded
 
 TENSOR_MAP = """\
 struct __attribute__((aligned(64))) tensor_map { unsigned long long word[16]; };  // CUtensorMap
@@ -104,12 +108,13 @@ def side(inst: Instruction, name: str, extent: int, along_k: bool, bits: int = 0
     Args:
         extent: rows of A, columns of B. bits: of an element in memory, if it lies in a wider container.
     """
-    bits, element = bits or inst.format(name).bits, element_of(inst, name)
+    own = inst.format(name).bits
+    bits, element, packed = bits or own, element_of(inst, name), own if own < bits else 0
     depth = ROW_BYTES * 8 // bits
     if along_k:
-        return Side(name, extent, depth, element, bits, True, False, MODES["128B"])
+        return Side(name, extent, depth, element, bits, True, False, MODES["128B"], packed=packed)
     mode = widest(extent * bits // 8)
-    return Side(name, extent, depth, element, bits, False, False, MODES[mode.name], mode.row_bytes)
+    return Side(name, extent, depth, element, bits, False, False, MODES[mode.name], mode.row_bytes, packed=packed)
 
 
 def swizzle_name(given: Side) -> str:
@@ -120,19 +125,26 @@ def swizzle_name(given: Side) -> str:
 def box(given: Side) -> tuple[int, int]:
     """The (rows of memory, elements) of one tensor copy; of elements below a byte the bytes."""
     if given.rows_of_k:
-        return min(given.extent, MOST_ROWS), given.depth * given.bits // max(8, given.bits)
-    return given.depth, given.panel * 8 // given.bits
+        rows, columns = min(given.extent, MOST_ROWS), given.depth * given.bits // max(8, given.bits)
+    else:
+        rows, columns = given.depth, given.panel * 8 // given.bits
+    return rows, columns * (given.packed or 8) // 8
+
+
+def copied_bytes(given: Side) -> int:
+    """The bytes of a stage in memory, which an mbarrier counts."""
+    return given.tile.bytes * (given.packed or 8) // 8
 
 
 def copies(given: Side) -> int:
     """The tensor copies of a stage."""
     rows, columns = box(given)
-    return given.tile.bytes * 8 // (rows * columns * max(8, given.bits))
+    return copied_bytes(given) * 8 // (rows * columns * (8 if given.packed else max(8, given.bits)))
 
 
 def multiple(given: Side) -> int:
     """What the leading dimension of a side's matrix is a multiple of, in elements."""
-    return VECTOR * 8 // given.bits
+    return PADDED_ROW if given.packed else VECTOR * 8 // given.bits
 
 
 def map_comments(sides: tuple[Side, ...]) -> Iterator[str]:
@@ -141,6 +153,10 @@ def map_comments(sides: tuple[Side, ...]) -> Iterator[str]:
         rows, columns = box(given)
         of = "bytes" if given.bits < 8 else "elements"
         mode = swizzle_name(given)
+        if given.packed:
+            columns = PADDED_ROW
+            kind = f"CU_TENSOR_MAP_DATA_TYPE_16U{given.packed}_ALIGN16B"
+            yield f"// Elements of {given.name} have {given.packed} bits in memory, one behind the other: {kind}."
         yield f"// Map of {given.name}: rows as memory has them; box {rows} rows of {columns} {of}, swizzle {mode}."
 
 
@@ -158,7 +174,7 @@ def copy_lines(given: Side, first: str, matrix: str = "") -> Iterator[str]:
         at = "k" if given.bits >= 8 else f"k / {8 // given.bits}"
         yield f"copy_box({to}, &{given.name}, {at}, {first}, {barrier});"
         return
-    columns = box(given)[1]
+    columns = PADDED_ROW if given.packed else box(given)[1]
     each = given.tile.bytes // count
     yield f"for (int panel = 0; panel < {count}; ++panel)  // {columns} neighbours in memory, of all k"
     yield f"    copy_box({to} + panel * {each}, &{given.name}, {first} + panel * {columns}, k, {barrier});"
