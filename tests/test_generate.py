@@ -577,7 +577,7 @@ def test_every_gemm_of_nvidia_compiles_without_spills(step, tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [
-        ("v_smfmac_f32_16x16x32_f16", {"gemm": "1x1x1"}, "a dense AMD instruction of one block"),
+        ("v_mfma_f32_4x4x4_16b_f16", {"gemm": "1x1x1"}, "an AMD instruction of one block; not .* it has 16 blocks"),
         ("v_mfma_f32_32x32x8_f16", {"gemm": "1x1"}, "gemm is MxNxK"),
         ("v_mfma_f32_32x32x8_f16", {"gemm": (1, 1, None)}, "gemm is MxNxK"),
         ("v_mfma_f32_32x32x8_f16", {"gemm": "1x1x1", "tile": (None, 64, 16)}, "tile is MxNxK"),

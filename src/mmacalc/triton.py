@@ -142,9 +142,10 @@ class EmulatedGPU:
     """
 
     def __init__(self, machine: Any, options: dict[str, Any]) -> None:
-        self.machine, self.options = machine, options
+        self.machine: Any = machine
+        self.options: dict[str, Any] = options
         self.reports: list[Any] = []
-        self.utils = self
+        self.utils: EmulatedGPU = self
 
     def get_current_target(self) -> Any:
         """Triton's record of the target."""

@@ -144,7 +144,7 @@ class Launch:
         self.shared_size = -(-self.shared_bytes // 1024) * 1024
         self.findings: dict[tuple[Any, ...], PtxFinding] = {}
         self.remarks: dict[tuple[int, str], int] = {}  # by line and message: how often
-        self.written = SharedWrites(self.program, self.shared_size)
+        self.written: SharedWrites = SharedWrites(self.program, self.shared_size)
         self.executed = 0
         self.counts: list[int] = [0] * len(self.program.steps)  # by step, the threads that have executed it
         self.traffic = AccessCounter(_architecture(self.program.target))

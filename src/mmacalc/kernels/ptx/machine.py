@@ -185,7 +185,8 @@ class Machine:
         self.order = Order(-(-ctas // size), size * self.block_size)
         self.granule = program.granule
         self.shadow = Shadow(places // self.granule, self.order)
-        self.unread = self.shadow.unread = SharedUnread(launch.written, self)
+        self.unread: SharedUnread = SharedUnread(launch.written, self)
+        self.shadow.unread = self.unread
         self.proxy_fences = {space: ProxyFences(self.order) for space in ("shared", "global")}
         self.flight: Array = np.zeros(places // self.granule, np.int32)
         self.readers: Array = np.zeros(places // self.granule, np.int16)
