@@ -77,8 +77,8 @@ def pack_sparse(instruction: Instruction, matrix: Any, wave: int | None = None) 
             two) at most two (one) are not 0; K is a multiple of four (of tf32 two). wave: its size, of RDNA's.
 
     Returns:
-        The values that are kept, (M, K / 2), float64; and the metadata, (ceil(M / m), ceil(K / k), lanes), uint32; k are
-        those whose metadata share a register. Of AMD's instructions K is rounded up to whole pieces of lanes.
+        The values that are kept, (M, K / 2), float64; and the metadata, (ceil(M / m), ceil(K / k), lanes), uint32; k
+        are those whose metadata share a register. Of AMD's instructions K is rounded up to whole pieces of lanes.
 
     Raises:
         Error: an instruction whose A is dense, or whose metadata take two registers; or a matrix that is not sparse.
