@@ -39,10 +39,17 @@ PIPED = ("cp", "shift")
 
 def cells_of(cta: Any, bands: Array, columns: Array) -> tuple[Any, Any, Any]:
     """The index of bands of the lanes and columns, both ascending, in a CTA or in some: (..., band, column)."""
-    rows, part = span(bands), span(columns)
+    rows, part = _spaced(bands), span(columns)
     if isinstance(rows, slice) and isinstance(part, slice):
         return cta, rows, part
     return (cta[:, None, None] if isinstance(cta, np.ndarray) else cta), bands[:, None], columns
+
+
+def _spaced(bands: Array) -> Any:
+    """Bands as a slice where they are evenly apart: of 64 rows every second one. Slices are several times as fast."""
+    first, last = int(bands[0]), int(bands[-1])
+    step = int(bands[1]) - first if len(bands) > 1 else 1
+    return slice(first, last + 1, step) if bands.tolist() == list(range(first, last + 1, step)) else bands
 
 
 class Operation:
