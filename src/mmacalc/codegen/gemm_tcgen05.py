@@ -18,6 +18,7 @@ from __future__ import annotations
 from ..base.errors import Error
 from ..base.records import TupleRecord
 from ..families.descriptors import INPUT_CODES, SWIZZLES, instruction_descriptor
+from ..families.shared_memory import PADDED_ROW
 from ..families.tensor_memory import COLUMNS, SCALE_BLOCKS, SCALE_BYTES, SCALE_ROWS, d_letter
 from .epilogue import NO_EPILOGUE, finishing, parameters
 from .gemm_scales import checked_scales, declared, finer_blocks, function, passed
@@ -54,7 +55,6 @@ from .tensor_copies import (
     ALIGNMENT,
     ARRIVE,
     MBARRIERS,
-    PADDED_ROW,
     SHARED_BYTES,
     TENSOR_MAP,
     copied_bytes,

@@ -13,7 +13,7 @@ cuTensorMapEncodeTiled.
 
 from __future__ import annotations
 
-from ..families.shared_memory import SWIZZLES, panel_offsets
+from ..families.shared_memory import PADDED_ROW, SWIZZLES, panel_offsets
 from ..memory_access.swizzles import MODES
 from .gemm_staging import ALIGNMENT, SHARED_BYTES, element_of
 from .staging import Side
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..model import Instruction
 
 __all__ = [
-    "ALIGNMENT", "ARRIVE", "BEGIN_BARRIER", "COPY_BOX", "MBARRIERS", "PADDED_ROW", "ROW_BYTES", "SHARED_BYTES",
+    "ALIGNMENT", "ARRIVE", "BEGIN_BARRIER", "COPY_BOX", "MBARRIERS", "ROW_BYTES", "SHARED_BYTES",
     "TENSOR_MAP", "VECTOR", "WAIT_FOR_BARRIER", "box", "copied_bytes", "copies", "copy_boxes", "copy_lines",
     "map_comments", "multiple", "offsets", "side", "step_bytes", "swizzle_name",
 ]  # fmt: skip
@@ -34,7 +34,6 @@ __all__ = [
 ROW_BYTES = 128  # of k in a stage: the widest swizzle
 VECTOR = 16  # bytes: what rows of memory are multiples of
 MOST_ROWS = 256  # of a box
-PADDED_ROW = 128  # elements of a box's row, and what a row of memory has a multiple of, where they are padded
 
 TENSOR_MAP = """\
 struct __attribute__((aligned(64))) tensor_map { unsigned long long word[16]; };  // CUtensorMap

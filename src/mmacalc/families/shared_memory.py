@@ -24,7 +24,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["PATTERNS", "SWIZZLES", "Swizzle", "descriptor", "element_byte", "offset", "panel_offsets", "swizzled"]
+__all__ = [
+    "PADDED_ROW",
+    "PATTERNS",
+    "SWIZZLES",
+    "Swizzle",
+    "descriptor",
+    "element_byte",
+    "offset",
+    "panel_offsets",
+    "swizzled",
+]
 
 
 class Swizzle(TupleRecord):
@@ -90,6 +100,9 @@ PATTERNS = {
 }  # fmt: skip
 SWIZZLES = {name: one for name, one in PATTERNS.items() if one.code >= 0}
 """Those of wgmma."""
+PADDED_ROW = 128
+"""Elements of a row of a box of padded ones (see `element_byte`), and what a row of their tensor has a multiple of
+(cuTensorMapEncodeTiled; PTX ISA, restrictions on tensor copies)."""
 # The fields of the matrix descriptor: (name, lowest bit, bits, shift of the value).
 FIELDS = (
     ("start address", 0, 14, 4),

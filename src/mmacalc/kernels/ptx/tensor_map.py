@@ -7,7 +7,7 @@ import numpy as np
 from ...base.checks import require_int, shown
 from ...base.errors import Error
 from ...base.records import TupleRecord
-from ...families.shared_memory import PATTERNS
+from ...families.shared_memory import PADDED_ROW, PATTERNS
 from ..device.memory import check_type
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 __all__ = [
-    "DTYPES", "FLIP", "PADDED_ROW", "PADDED_SWIZZLES", "SWIZZLES", "TensorMapArgument", "Unit", "row_fault",
+    "DTYPES", "FLIP", "PADDED_SWIZZLES", "SWIZZLES", "TensorMapArgument", "Unit", "row_fault",
     "tensor_map", "unit_of",
 ]  # fmt: skip
 
@@ -55,9 +55,6 @@ class Unit(TupleRecord):
 
 UNITS = {"b4x16": Unit(2, 1, 1), "b4x16_p64": Unit(16, 8, 16), "b6x16_p32": Unit(16, 12, 16)}
 """Of elements below a byte. Sixteen of the padded ones lie in 16 bytes of shared memory (PTX ISA 5.5.1.1)."""
-PADDED_ROW = 128
-"""Elements of a row of a box of padded ones, and what a row of their tensor has a multiple of (cuTensorMapEncodeTiled;
-PTX ISA, restrictions on tensor copies)."""
 PADDED_SWIZZLES = {
     "b4x16_p64": ("none", "128B", "128B base32B"),
     "b6x16_p32": ("none", "128B", "128B base32B", "128B base64B"),

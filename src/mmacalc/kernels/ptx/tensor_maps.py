@@ -10,10 +10,10 @@ import numpy as np
 
 from ...base.errors import Error
 from ...base.records import TupleRecord
-from ...families.shared_memory import PATTERNS
+from ...families.shared_memory import PADDED_ROW, PATTERNS
 from . import grammar, tensor_map_bits
 from .accesses import global_places
-from .tensor_map import FLIP, PADDED_ROW, PADDED_SWIZZLES, SWIZZLES, row_fault, unit_of
+from .tensor_map import FLIP, PADDED_SWIZZLES, SWIZZLES, row_fault, unit_of
 from .tensor_map_bits import ELEMENTS
 
 TYPE_CHECKING = False
