@@ -19,13 +19,14 @@ from mmacalc.kernels.device.memory import GlobalMemory
 from mmacalc.kernels.ptx import mbarriers_alike, shared_core
 from mmacalc.kernels.ptx.barriers import CtaBarriers
 from mmacalc.kernels.ptx.launch import Launch
-from mmacalc.kernels.ptx.machine import Threads, gathered
 from mmacalc.kernels.ptx.matrices import Executor, Fragments, by_register, by_warp
+from mmacalc.kernels.ptx.memory_bytes import gathered
 from mmacalc.kernels.ptx.order import span
 from mmacalc.kernels.ptx.program import Step
 from mmacalc.kernels.ptx.reading import Reading
 from mmacalc.kernels.ptx.shared_core import SharedCore
 from mmacalc.kernels.ptx.tensor_memory import TensorMemory
+from mmacalc.kernels.ptx.threads import Threads
 from mmacalc.kernels.ptx.traffic import AccessCounter
 from mmacalc.ptx.module import Statement
 from ptx_findings import with_arrays

@@ -7,9 +7,11 @@ import pytest
 
 from mmacalc.emulator import core
 from mmacalc.kernels.device.unread import Unread
-from mmacalc.kernels.ptx.machine import Machine, gathered, scattered
+from mmacalc.kernels.ptx.machine import Machine
+from mmacalc.kernels.ptx.memory_bytes import gathered, scattered
 from mmacalc.kernels.ptx.order import FRESH, Order, Shadow
 from mmacalc.kernels.ptx.proxies import ProxyFences
+from mmacalc.kernels.ptx.reading import AsyncReads
 from mmacalc.kernels.ptx.shared_core import SharedCore
 from mmacalc.kernels.ptx.unread import SharedUnread
 from ptx_cases import DELETIONS, recorded, without
@@ -113,9 +115,9 @@ def test_reads_of_the_async_proxy_are_fine_where_numpy_says_so(granule):
             machine.shadow.how[:], machine.launch.written.unread.flags[:] = as_they_were
             machine.unread.read(machine.shadow, granules)
             assert not found or (machine.launch.written.unread.flags == after).all()
-            wanted = Machine._reads_fine(machine, granules, np.full(len(granules), thread))
+            wanted = AsyncReads(machine).fine(granules, np.full(len(granules), thread))
             machine.proxy_fences["shared"].rows[:] = -1  # no thread has fenced for another one
-            alone = Machine._reads_fine(machine, granules, np.full(len(granules), thread))
+            alone = AsyncReads(machine).fine(granules, np.full(len(granules), thread))
             assert found == alone <= wanted
             seen.add(found)
     assert seen == {False, True}

@@ -10,7 +10,7 @@ from ..device.memory import Outside
 from . import shared_flags
 from .grammar import TYPES
 from .knowledge import SCOPES, access_of
-from .machine import all_bits, gathered, scattered
+from .memory_bytes import all_bits, gathered, scattered
 from .operation import DTYPES
 from .program import POLLING
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .compiler import Compiler
-    from .machine import Machine, Threads
+    from .machine import Machine
     from .program import Step
+    from .threads import Threads
 
     Array = NDArray[Any]
     Builder = Callable[[Compiler, Statement, Step], Any]

@@ -13,9 +13,9 @@ from ...base.errors import Error
 from ...ptx.module import is_braced
 from .accesses import vector_of
 from .bulk import REDUCTIONS, reduce_later, write_later
-from .machine import Repeated
 from .mbarriers import shared_address
 from .operation import DTYPES
+from .threads import Repeated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from ...ptx.module import Statement
     from .compiler import Compiler
-    from .machine import Machine, Threads
+    from .machine import Machine
     from .program import Step
+    from .threads import Threads
 
 __all__ = ["initialise", "store"]
 

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .global_copies import GlobalStore
-    from .machine import Machine, Repeated, Threads
+    from .machine import Machine
     from .order import Order
     from .program import Step
+    from .threads import Repeated, Threads
 
     Array = NDArray[Any]
 
@@ -434,7 +435,7 @@ class Asynchronous:
         self.next += 1
         self.flights[flight.number] = flight
         if reads and len(granules):  # a tcgen05.commit has none
-            machine.begin_reading(granules, flight.number)
+            machine.async_reads.begin(granules, flight.number)
         elif len(granules):
             machine.flight[granules] = flight.number
         return flight
@@ -448,7 +449,7 @@ class Asynchronous:
             still = machine.flight[flight.granules] == flight.number
             machine.flight[flight.granules[still]] = 0
         elif not flight.source_read and len(flight.granules):
-            machine.end_reading(flight.granules, flight.number)
+            machine.async_reads.end(flight.granules, flight.number)
         flight.deliver()
         for place, size in flight.barriers:
             barrier = self.barriers.get(place)
@@ -484,9 +485,9 @@ class Asynchronous:
             for flight in list(self.flights.values()):
                 if flight.thread == thread and 0 <= flight.group < self.committed.get(thread, 0) - keep:
                     if not flight.source_read:  # a later wait says nothing new of when its source was read
-                        self.machine.note_reads(flight.granules, np.array([thread]), flight.step)
+                        self.machine.async_reads.note(flight.granules, np.array([thread]), flight.step)
                     if sources_only and not flight.source_read:
-                        self.machine.end_reading(flight.granules, flight.number)
+                        self.machine.async_reads.end(flight.granules, flight.number)
                         flight.source_read = True
                         flight.deliver = _once_read(flight.deliver)
                     elif not sources_only:

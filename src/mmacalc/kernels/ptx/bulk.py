@@ -10,10 +10,10 @@ from .accesses import global_places, reduction
 from .asynchronous import Store
 from .global_copies import covered
 from .grammar import TYPES
-from .machine import Repeated
 from .operation import DTYPES
 from .tensor_map import PADDED_SWIZZLES
 from .tensor_maps import BYTES, TensorMap, read_map, replace_field
+from .threads import Repeated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from ...ptx.module import Statement
     from .compiler import Compiler
     from .global_copies import GlobalLoad
-    from .machine import Machine, Threads
+    from .machine import Machine
     from .program import Step
+    from .threads import Threads
 
     Array = NDArray[Any]
 
@@ -236,7 +237,7 @@ def reduce_later(  # noqa: PLR0913
 def async_read(machine: Machine, step: Step, one: Threads, places: Array) -> Array:
     """The async proxy reads bytes of shared memory: order, proxy fence, copies in flight. Returns the granules."""
     granules = np.unique(places // machine.granule)
-    machine.check_async_read(step, int(one.number[0]), granules)
+    machine.async_reads.check(step, int(one.number[0]), granules)
     return granules
 
 

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...ptx.module import Function, Module, Operand
-    from .machine import Machine, Threads
+    from .machine import Machine
     from .operation import Operation
     from .program import Run
     from .signatures import Kind
+    from .threads import Threads
 
     Array = NDArray[Any]
     Getter = Callable[[Machine, Threads], Array]

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from ..device.debugging import StopAt, Watched
     from ..device.memory import Region
     from .launch import Launch
-    from .machine import Machine, Threads
+    from .machine import Machine
     from .program import Step
+    from .threads import Threads
 
 __all__ = ["PtxDebugger"]
 

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
     from .knowledge import Access, Flag, Knowledge
     from .launch import Launch
-    from .machine import Machine, Threads
+    from .machine import Machine
     from .program import Step
+    from .threads import Threads
 
     Array = NDArray[Any]
 

@@ -20,8 +20,9 @@ from .findings import PtxFinding
 from .global_copies import TensorMapFences
 from .global_order import GlobalOrder
 from .knowledge import Knowledge
-from .machine import PATIENCE, WARP, Machine, Threads, all_bits
+from .machine import PATIENCE, WARP, Machine
 from .matrix_descriptors import Descriptors
+from .memory_bytes import all_bits
 from .program import RESERVED
 from .register_pool import RegisterPool
 from .report import PtxReport
@@ -30,6 +31,7 @@ from .statements import AXES
 from .tensor_map import TensorMapArgument
 from .tensor_maps import BYTES, map_at
 from .tensor_memory import TensorMemory
+from .threads import Threads
 from .traffic import AccessCounter
 from .undefined import critical_registers, follow_bits, followed_by_bits
 from .unread import SharedWrites
@@ -46,8 +48,8 @@ if TYPE_CHECKING:
     from ...model import Architecture
     from ..device.observer import Observer
     from .kernel import PtxKernel
-    from .machine import Repeated
     from .program import Program, Step
+    from .threads import Repeated
 
     Array = NDArray[Any]
 
@@ -465,7 +467,7 @@ class Launch:
         if not busy.any():
             return
         at = int(np.flatnonzero(busy)[0])
-        other = machine.reader_of(int(places[at]))
+        other = machine.async_reads.reader_of(int(places[at]))
         self.find(
             "race",
             step,

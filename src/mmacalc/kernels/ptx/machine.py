@@ -12,10 +12,13 @@ import numpy as np
 
 from ...base.errors import Error, plural
 from .barriers import WARP, CtaBarriers
+from .memory_bytes import all_bits, gathered, scattered
 from .order import ENDED, Order, Shadow
 from .program import RESERVED
 from .proxies import ProxyFences
-from .shared_core import SharedCore, bytes_at
+from .reading import AsyncReads
+from .shared_core import SharedCore
+from .threads import Threads
 from .unread import SharedUnread
 
 TYPE_CHECKING = False
@@ -33,19 +36,16 @@ if TYPE_CHECKING:
     from .launch import Launch
     from .matrix_descriptors import Descriptors
     from .program import Program, Step
-    from .reading import Reading
     from .register_pool import RegisterPool
     from .tensor_memory import TensorMemory
+    from .threads import Repeated
     from .wgmma import Products
 
     Array = NDArray[Any]
 
-__all__ = ["WARP", "WARPGROUP", "Machine", "Repeated", "Threads", "all_bits"]
+__all__ = ["WARP", "WARPGROUP", "Machine"]
 
 WARPGROUP = 128
-WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.uint64}
-ALL_WRITTEN = {size: int.from_bytes(b"\1" * size, "little") for size in (1, 2, 4, 8)}
-"""What `Machine.written` holds where all bytes of a word are written."""
 PATIENCE = 4096
 """Steps that a group executes before others that could go on have their turn."""
 DIRECT = frozenset(["ld", "st", "atom", "red", "mbarrier"])
@@ -54,68 +54,6 @@ SPINS = 16
 """How often threads repeat a loop that polls memory before all others have their turn."""
 ROUNDS = 5000
 """How often threads that poll are let go on, while no thread ends, before they are said to do so for ever."""
-
-
-class Threads:
-    """Threads that execute a step together. number: their numbers in the batch, ascending; use: the same as an index of
-    the registers, a slice where it is all threads."""
-
-    __slots__ = ("_full", "machine", "number", "use")
-    machine: Machine
-    number: Array
-
-    def __init__(self, machine: Machine, number: Array) -> None:
-        self.machine, self.number = machine, number
-        self.use: Any = slice(None) if len(number) == machine.count else number
-
-    def __len__(self) -> int:
-        return len(self.number)
-
-    @property
-    def cta(self) -> Array:
-        """The CTA of each, in the batch."""
-        found: Array = self.machine.cta_of[self.use]
-        return found
-
-    @property
-    def lane(self) -> Array:
-        found: Array = self.machine.lane_of[self.use]
-        return found
-
-    @property
-    def team(self) -> Array:
-        found: Array = self.machine.team_of[self.use]
-        return found
-
-    @property
-    def member(self) -> Array:
-        """The number of each in its team."""
-        found: Array = self.machine.member_of[self.use]
-        return found
-
-    def where(self, mask: Array) -> Threads:
-        return Threads(self.machine, self.number[mask])
-
-    def warps(self) -> Array | None:
-        """The numbers as (warp, 32) where all lanes of each warp take part, else None."""
-        number = self.number
-        if len(number) % WARP or (len(number) != self.machine.count and (
-            (self.lane.reshape(-1, WARP) != np.arange(WARP)).any()
-        )):  # fmt: skip
-            return None
-        return number.reshape(-1, WARP)
-
-    def whole_warps(self, step: Step) -> Array:
-        """As `warps`, of a statement that is .aligned.
-
-        Raises:
-            Error: lanes of a warp are missing: they have ended, or go another way.
-        """
-        warps = self.warps()
-        if warps is None:
-            where = self.machine.launch.thread_text(self.machine, int(self.number[0]))
-            raise Error(f"line {step.line}: {step.text}: not all lanes of the warp execute it; {where}")
-        return warps
 
 
 class Machine:
@@ -190,9 +128,7 @@ class Machine:
         self.proxy_fences = {space: ProxyFences(self.order) for space in ("shared", "global")}
         self.flight: Array = np.zeros(places // self.granule, np.int32)
         self.readers: Array = np.zeros(places // self.granule, np.int16)
-        self.reading: dict[int, Step] = {}
-        self.reading_at: dict[int, list[tuple[int, Array]]] = {}
-        self.readings: dict[int, list[Reading]] = {}
+        self.async_reads: AsyncReads = AsyncReads(self)
         self.core: SharedCore = SharedCore(self)
         self.spins: dict[int, int] = {}
         self.pending_arrivals: list[tuple[Step, int, int]] = []
@@ -568,107 +504,6 @@ class Machine:
             place, other, wrote = found
             self.race(step, threads, place // width, int(flat[place]), other, "writes", "wrote" if wrote else "read")
 
-    def begin_reading(self, granules: Array, number: int) -> None:
-        """An asynchronous operation reads granules until it completes."""
-        self.readers[granules] += 1
-        self.reading[number] = self.step
-        self.reading_at.setdefault(number, []).append((number, granules))
-
-    def end_reading(self, granules: Array, number: int) -> None:
-        self.readers[granules] -= 1
-        self.reading_at[number] = [entry for entry in self.reading_at.get(number, []) if entry[1] is not granules]
-        if not self.reading_at[number]:
-            del self.reading_at[number]
-
-    def reader_of(self, granule: int) -> Step | None:
-        """The statement of an asynchronous operation that reads a granule."""
-        for number, entries in self.reading_at.items():
-            if any((granules == granule).any() for _, granules in entries):
-                return self.reading[number]
-        for number, readings in self.readings.items():
-            if any(one.holds(granule) for one in readings):
-                return self.reading[number]
-        return None
-
-    def note_reads(self, granules: Array, threads: Array, step: Step) -> None:
-        """An asynchronous operation has read granules, and threads know that: each of them may hand it on."""
-        team = int(self.team_of[threads[0]])
-        members = self.member_of[threads]
-        self.shadow.note_completed(granules, team, members, self.order.clock[team, members].copy(), step.index)
-
-    def check_async_reads(self, step: Step, threads: Array, granules: list[Array]) -> None:
-        """The async proxy reads granules on behalf of each of some threads."""
-        left = [(thread, mine) for thread, mine in zip(threads.tolist(), granules)
-                if not self.core.may_read(thread, mine)]  # fmt: skip
-        if not left:
-            return
-        number = np.repeat([thread for thread, _ in left], [len(mine) for _, mine in left])
-        together = np.concatenate([mine for _, mine in left])
-        self.unread.read(self.shadow, together)
-        if not self._reads_fine(together, number):
-            for thread, mine in left:
-                self.check_async_read(step, thread, mine)
-
-    def _reads_fine(self, granules: Array, threads: Array) -> bool:
-        """Whether the async proxy may read granules, each on behalf of a thread: all are written, by writes that
-        precede it and, where they are of the generic proxy, have a fence behind them."""
-        word = WORDS[self.granule]
-        if self.flight[granules].any() or (self.written.view(word)[granules] != word(ALL_WRITTEN[self.granule])).any():
-            return False
-        shadow = self.shadow
-        writer, clock = shadow.writer[granules], shadow.write_clock[granules]
-        generic = shadow.by_generic(granules)
-        other = (np.diff(writer) != 0) | (np.diff(clock) != 0) | np.diff(generic) | (np.diff(threads) != 0)
-        one = np.flatnonzero(np.concatenate([[True], other]))  # the first of each run of equal writes
-        writer, clock, generic, threads = writer[one], clock[one], generic[one], threads[one]
-        team, member = self.team_of[threads], self.member_of[threads]
-        apart = (writer >= 0) & (writer != member)
-        if (apart & ~self.order.ordered(team, member, np.maximum(writer, 0), clock)).any():
-            return False
-        left = np.flatnonzero(generic & (writer >= 0) & (writer < self.order.threads))
-        return not self.proxy_fences["shared"].missing(team[left], member[left], writer[left], clock[left]).any()
-
-    def check_async_read(self, step: Step, thread: int, granules: Array) -> None:
-        """The async proxy reads granules on behalf of a thread."""
-        number = np.array([thread])
-        if self.core.may_read(thread, granules):
-            return
-        self.unread.read(self.shadow, granules)
-        if self._reads_fine(granules, np.repeat(number, len(granules))):
-            return
-        flying = self.flight[granules]
-        if flying.any():
-            self.launch.touched_in_flight(self, step, Repeated(self, thread, len(granules)), granules[:, None], "reads")
-        elif not self.written.reshape(-1, self.granule)[granules].all():
-            bad = granules[~self.written.reshape(-1, self.granule)[granules].all(axis=1)]
-            byte = self.byte_of(int(bad[0]) * self.granule)
-            self.launch.find("uninitialised", step, f"reads {byte}, which nothing has written", number)
-        count = len(granules)
-        team, member = np.full(count, self.team_of[thread]), np.full(count, self.member_of[thread])
-        writer, clock = self.shadow.writer[granules], self.shadow.write_clock[granules]
-        apart = (writer >= 0) & (writer != member)
-        wrong = apart & ~self.order.ordered(team, member, np.maximum(writer, 0), clock)
-        if wrong.any():
-            at = int(np.flatnonzero(wrong)[0])
-            who = Repeated(self, thread, count)
-            self.race(step, who, at, int(granules[at]), int(self.shadow.write_step[granules[at]]), "reads", "wrote")
-        dirty = self.shadow.by_generic(granules) & (writer >= 0) & (writer < self.order.threads) & ~wrong
-        if dirty.any():
-            which = np.flatnonzero(dirty)
-            dirty[which] = self.proxy_fences["shared"].missing(team[which], member[which], writer[which], clock[which])
-        if dirty.any():
-            at = int(np.flatnonzero(dirty)[0])
-            other = self.program.steps[int(self.shadow.write_step[granules[at]])]
-            self.launch.find(
-                "proxy",
-                step,
-                f"reads {self.byte_of(int(granules[at]) * self.granule)} by the async proxy, which the statement at "
-                f"line {other.line} wrote by the generic proxy: fence.proxy.async must come after the write, before "
-                "the synchronisation",
-                number,
-                other,
-            )
-
     def write_shared(self, step: Step, threads: Threads | Repeated, places: Array, data: Array) -> None:
         """Write and check bytes of shared memory: data is (thread, size).
 
@@ -758,63 +593,3 @@ class Machine:
             threads.number[which : which + 1],
             other=self.program.steps[other],
         )
-
-
-def all_bits(dtype: np.dtype[Any]) -> Any:
-    """The value of a register, or of the mask beside it, that has every bit set; of 128 bits the mask is one flag."""
-    return dtype.type(1) if dtype.kind in "bc" else ~dtype.type(0)
-
-
-def gathered(memory: Array, places: Array, size: int) -> Array:
-    """The bytes at places that are multiples of their size: (place, byte)."""
-    given = bytes_at(memory, places, size)
-    if given is not None:
-        return given
-    word = WORDS.get(size)
-    if word is None or (places & (size - 1)).any():
-        found: Array = memory[places[:, None] + np.arange(size)]
-    elif size == 16:
-        found = memory.view(word).reshape(-1, 2)[places >> 4].view(np.uint8)
-    else:
-        found = memory.view(word)[places // size][:, None].view(np.uint8)
-    return found
-
-
-def scattered(memory: Array, places: Array, data: Array) -> None:
-    """Write bytes (place, byte) at places."""
-    size = data.shape[1]
-    word = WORDS.get(size)
-    if word is None or (places & (size - 1)).any():
-        memory[places[:, None] + np.arange(size)] = data
-    elif size == 16:
-        memory.view(word).reshape(-1, 2)[places >> 4] = np.ascontiguousarray(data).view(word)
-    else:
-        memory.view(word)[places // size] = np.ascontiguousarray(data).view(word)[:, 0]
-
-
-class Repeated:
-    """One thread, as the one that makes many accesses."""
-
-    machine: Machine
-    number: Array
-
-    def __init__(self, machine: Machine, thread: int, count: int) -> None:
-        self.machine, self.number = machine, np.full(count, thread)
-
-    def __len__(self) -> int:
-        return len(self.number)
-
-    @property
-    def team(self) -> Array:
-        found: Array = self.machine.team_of[self.number]
-        return found
-
-    @property
-    def member(self) -> Array:
-        found: Array = self.machine.member_of[self.number]
-        return found
-
-    @property
-    def cta(self) -> Array:
-        found: Array = self.machine.cta_of[self.number]
-        return found

@@ -18,7 +18,7 @@ from ...emulator.fragments import Placed, multiplied, tables
 from ...emulator.registers import gather, scatter
 from ...ptx.module import Register, bits_of, is_braced
 from .accesses import SHARED_BASE, by_space, read_memory, space_of_access, write_memory
-from .machine import gathered
+from .memory_bytes import gathered
 from .shared_core import loaded_matrix
 from .signatures import Kind, kind_of
 
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from ...model import Instruction
     from ...ptx.module import Statement
     from .compiler import Compiler
-    from .machine import Machine, Threads
+    from .machine import Machine
     from .program import Step
+    from .threads import Threads
 
     Array = NDArray[Any]
 

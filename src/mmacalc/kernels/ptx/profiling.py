@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from ...model import Instruction
     from .kernel import PtxKernel
     from .launch import Launch
-    from .machine import Machine, Threads
+    from .machine import Machine
     from .program import Program, Step
+    from .threads import Threads
 
 __all__ = ["PtxProfiler", "occupancy", "static_profile"]
 

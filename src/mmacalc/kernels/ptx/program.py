@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...ptx.module import Function, Module, Statement, Variable
-    from .machine import Machine, Threads
+    from .machine import Machine
     from .operation import Operation
+    from .threads import Threads
 
     Array = NDArray[Any]
     Run = Callable[[Machine, Threads], Array | None]

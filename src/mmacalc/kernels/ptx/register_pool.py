@@ -14,8 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...ptx.module import Statement
     from .compiler import Compiler
-    from .machine import Machine, Threads
+    from .machine import Machine
     from .program import Step
+    from .threads import Threads
 
 __all__ = ["RegisterPool", "set_registers"]
 

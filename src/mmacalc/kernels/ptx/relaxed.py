@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .machine import Machine, Threads
+    from .machine import Machine
+    from .threads import Threads
 
     Array = NDArray[Any]
 

@@ -1,6 +1,6 @@
 """Accesses of memory that the compiled core looks at and carries out (threads.c, places.c), where it is there.
 
-What it computes is what `Machine.shared_places`, `Machine.write_shared`, `Machine.check_async_reads`, `global_places`
+What it computes is what `Machine.shared_places`, `Machine.write_shared`, `AsyncReads.check_each`, `global_places`
 and `gathered` compute on NumPy, which stay the definition: they are asked where there is something to say, and without
 the core.
 """
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .machine import Machine, Repeated, Threads
+    from .machine import Machine
     from .reading import Reading
+    from .threads import Repeated, Threads
 
     Array = NDArray[Any]
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .machine import Machine, Threads
+    from .machine import Machine
     from .program import Step
+    from .threads import Threads
 
     Array = NDArray[Any]
 

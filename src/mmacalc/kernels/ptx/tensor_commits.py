@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import mbarriers_alike, reading
+from . import mbarriers_alike
 from .mbarriers import shared_address
 from .order import span
 
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from ...ptx.module import Statement
     from .asynchronous import Asynchronous, Barrier, _Flight
     from .compiler import Compiler
-    from .machine import Machine, Threads
+    from .machine import Machine
     from .program import Step
     from .reading import Reading
+    from .threads import Threads
 
     Array = NDArray[Any]
 
@@ -87,7 +88,7 @@ class Operation:
         if step.statement.modifiers[0] in PIPED:
             for thread in self.at:
                 memory.piped.setdefault(thread, {})[self.number] = self
-        reading.begin(machine, step, reads, self.number)
+        machine.async_reads.begin_alike(step, reads, self.number)
         for thread in self.at:
             memory.queues.setdefault(thread, []).append(self)
 
@@ -116,7 +117,7 @@ class Operation:
             memory.readers = [one for one in memory.readers if id(one) not in over]
         done = np.zeros(len(self.threads), bool)
         done[at] = True
-        self.reads = reading.end(machine, self.reads, self.number, done)
+        self.reads = machine.async_reads.end_alike(self.reads, self.number, done)
 
 
 class _Commit:

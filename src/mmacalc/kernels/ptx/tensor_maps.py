@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .machine import Machine, Threads
+    from .machine import Machine
     from .program import Step
     from .tensor_map import TensorMapArgument, Unit
+    from .threads import Threads
 
     Array = NDArray[Any]
 

@@ -25,7 +25,7 @@ from ...families.tensor_memory import COLUMNS, LANES, copy_layout, slot_bits
 from ...ptx.module import Address, is_braced
 from .matrix_descriptors import LEADING_IS_ABSOLUTE, matrix_granules, matrix_offsets
 from .order import span
-from .reading import Reading, check
+from .reading import Reading
 from .tensor_commits import BAND, BANDS, Operation
 
 TYPE_CHECKING = False
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     from ...emulator.execution import Places
     from ...ptx.module import Statement
     from .compiler import Compiler
-    from .machine import Machine, Threads
+    from .machine import Machine
     from .program import Step
     from .tensor_memory import TensorMemory
+    from .threads import Threads
 
     Array = NDArray[Any]
 
@@ -89,7 +90,7 @@ def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
             for cta in (own & ~1, own | 1) if pair else (own,):
                 places = cta * machine.shared_size + offsets
                 granules = cta * machine.shared_size // machine.granule + alone
-                machine.check_async_read(step, thread, granules)
+                machine.async_reads.check(step, thread, granules)
                 machine.descriptors.check(
                     step, np.array([thread]), "the source", code, mode, (rows, columns, 4 * narrow or 32), granules
                 )
@@ -375,7 +376,7 @@ class _Product:
         starts = self.ctas * (machine.shared_size // machine.granule)
         many = starts.shape[1]
         reading = Reading(alone, starts.reshape(-1), np.repeat(np.arange(len(starts)), many))
-        check(machine, step, self.threads, [reading])
+        machine.async_reads.check_alike(step, self.threads, [reading])
         for at, thread in enumerate(self.threads.tolist()):
             if not at or machine.descriptors.swizzles is not None:
                 granules = (starts[at][:, None] + alone).reshape(-1)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from ...model import Architecture
     from ...ptx.module import Location
     from ..device.observer import Observer
-    from .machine import Threads
     from .program import Step
+    from .threads import Threads
 
     Array = NDArray[Any]
     Key = tuple[tuple[int, str, Location | None], str, int]

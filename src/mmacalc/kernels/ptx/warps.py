@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .compiler import Compiler
-    from .machine import Machine, Threads
+    from .machine import Machine
     from .program import Step
+    from .threads import Threads
 
     Array = NDArray[Any]
     Builder = Callable[[Compiler, Statement, Step], Any]

@@ -14,7 +14,6 @@ from ...base.errors import Error
 from ...emulator.fragments import Placed, multiplied, tables
 from ...families.descriptors import SWIZZLES
 from ...ptx.module import is_braced
-from . import reading
 from .machine import WARPGROUP
 from .matrices import Executor, by_warp, catalogued, put_register_rows, register_rows
 from .matrix_descriptors import matrix_granules, matrix_offsets
@@ -28,8 +27,9 @@ if TYPE_CHECKING:
 
     from ...ptx.module import Statement
     from .compiler import Compiler
-    from .machine import Machine, Threads
+    from .machine import Machine
     from .program import Step
+    from .threads import Threads
 
     Array = NDArray[Any]
 
@@ -120,7 +120,7 @@ class Products:
         product = _Product(self.next, step, threads, groups, issue, hot)
         self.next += 1
         product.reading = reads
-        reading.begin(self.machine, self.machine.step, reads, product.number)
+        self.machine.async_reads.begin_alike(self.machine.step, reads, product.number)
         self.pending.append(product)
         self.hot.update(dict.fromkeys(hot, product))
 
@@ -145,8 +145,8 @@ class Products:
             product.issue(machine, some, mine)
             product.done |= mine
             done = [one.where(mine) for one in product.reading]
-            product.reading = reading.end(machine, product.reading, product.number, mine)
-            reading.note(machine, done, every, product.step)
+            product.reading = machine.async_reads.end_alike(product.reading, product.number, mine)
+            machine.async_reads.note_alike(done, every, product.step)
         self.pending = [product for product in self.pending if not product.done.all()]
         self.hot = {index: product for product in self.pending for index in product.hot}
         machine.events += 1
@@ -248,7 +248,7 @@ class _Multiply:
             at = np.flatnonzero([one == layout for one in layouts]) if len(offsets) > 1 else np.arange(len(layouts))
             found.append(Reading(matrix_granules(*layout, machine.granule), starts[at], at))
         self._check_descriptors(machine, name, leaders, codes, modes, found)
-        reading.check(machine, step, leaders, found)
+        machine.async_reads.check_alike(step, leaders, found)
         return _Located(offsets, np.array(codes[: len(offsets)], np.uint64)), found
 
     def _check_descriptors(
