@@ -31,6 +31,7 @@ from .gemm_staging import (
     kernels,
     launch_line,
     loop_head,
+    next_stage,
     output_of,
     place_of_block,
     registers_of,
@@ -423,7 +424,7 @@ def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
     if inst.sparse or inst.scaled or found.weights:
         given = _weighted(found, a) if found.weights else _steps(found, a, b)
         yield from indented(given)
-        yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"
+        yield from next_stage(found)
         yield "}"
         yield ""
         return
@@ -440,7 +441,7 @@ def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
         yield f"        if ((step + 1) * {inst.k} % {depth} == 0) add_block((k + (step + 1) * {inst.k}) / {depth});"
     yield "    }"
     yield from indented(end_of_stage(found))
-    yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"
+    yield from next_stage(found)
     yield "}"
     yield ""
 

@@ -538,13 +538,28 @@ def loop_head(found: CudaPlan) -> Iterator[str]:
         left = f"left / {shares}" if shares > 1 else "left"
         if found.weights and letter == "b":
             left = "(left + 31) / 32 * 16"  # whole words
-        yield f"    {letter}.copy_stage({letter}_tiles[stage], {left});"
+        yield f"    {letter}." + (
+            f"load_stage({left});" if side.turned else f"copy_stage({letter}_tiles[stage], {left});"
+        )
     yield "    left -= BLOCK_K;"
     yield "    commit_copies();  // of nothing behind the last stage, so that there are always as many groups"
     yield "};"
-    yield "for (int stage = 0; stage < STAGES - 1; ++stage) copy_stage(stage);"
+    stored = " ".join(f"{letter}.store_stage({letter}_tiles[stage]);" for letter in _turned(found))
+    first = f"{{ copy_stage(stage); {stored} }}" if stored else "copy_stage(stage);"
+    yield f"for (int stage = 0; stage < STAGES - 1; ++stage) {first}"
     yield "for (int k = 0, stage = 0; k < K; k += BLOCK_K) {"
     yield "    wait_for_copies();  // of this stage"
+
+
+def next_stage(found: CudaPlan) -> Iterator[str]:
+    """The end of the loop over the stages: what is in registers of the next copied one is stored, where that was."""
+    for letter in _turned(found):
+        yield f"    {letter}.store_stage({letter}_tiles[stage ? stage - 1 : STAGES - 1]);"
+    yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"
+
+
+def _turned(found: CudaPlan) -> list[str]:
+    return [side.name.lower() for side in (found.a, found.b) if side.turned]
 
 
 def kernels(found: CudaPlan, ways: tuple[str, ...] = ("true", "false")) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """A or B of a GEMM in CUDA whose rows become columns on the way to shared memory: elements of 8 or 32 bits.
 
 wgmma takes elements that have not 16 bits with k contiguous only, and so does the compressed A of mma.sp; TMA and
-cp.async turn nothing over. So they go through registers.
+cp.async turn nothing over. So they go through registers: a stage is loaded before another is multiplied, and stored
+behind that.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ def turning(side: Side, depth: str, threads: int, whole: bool) -> Iterator[str]:
     several = "" if one else "[COPIES]"
     yield f"    const {side.element} *from{several};"
     yield f"    int ld, thread, inside{several};  // the elements from the piece on that the matrix has"
+    count = deep * per if side.bytes == WORD else VECTOR
+    yield f"    unsigned int words[COPIES][{count}];  // of the stage that is loaded, and not yet stored"
     yield ""
     yield f"    __device__ {letter}_copies(const {side.element} *matrix, int first, int extent, int ld, int thread)"
     yield "        : ld(ld), thread(thread) {"
@@ -75,32 +78,47 @@ def turning(side: Side, depth: str, threads: int, whole: bool) -> Iterator[str]:
     yield "        }"
     yield "    }"
     yield ""
-    yield from _stage(side, depth, threads, whole)
+    yield from _loads(side, depth, threads, whole)
+    yield ""
+    yield from _stores(side, threads)
     yield "};"
     yield ""
 
 
-def _stage(side: Side, depth: str, threads: int, whole: bool) -> Iterator[str]:
-    """The copies of one stage, as of `turning`."""
-    letter, deep = side.name.lower(), VECTOR // side.bytes
-    words = side.extent // neighbours(side)
-    units, one = words * side.depth // deep, threads % (words * _near(side)) == 0
-    yield f"    __device__ void copy_stage(unsigned char *{letter}_tile, int left) {{"
-    yield "#pragma unroll"
-    yield "        for (int n = 0; n < COPIES; ++n) {"
-    yield "            const int at = thread + n * THREADS;"
-    if units % threads:
-        yield "            if (at >= UNITS) break;"
+def _loads(side: Side, depth: str, threads: int, whole: bool) -> Iterator[str]:
+    """The loads of one stage, as of `turning`."""
+    deep, words = VECTOR // side.bytes, side.extent // neighbours(side)
+    one = threads % (words * _near(side)) == 0
+    yield "    __device__ void load_stage(int left) {"
+    yield from _each_copy(words * side.depth // deep, threads)
     yield f"            const int more = left - {_piece(side)} * {deep};"
     first = f"from + (long long)(n * {threads // words * deep}) * ld" if one else "from[n]"
-    copied = _turned_elements if side.bytes == WORD else _turned_words
-    yield from indented(copied(side, first, "inside" if one else "inside[n]", whole), 3)
+    loaded = _load_elements if side.bytes == WORD else _load_words
+    yield from indented(loaded(side, first, "inside" if one else "inside[n]", whole), 3)
     if not one:
         yield f"            from[n] += (long long){depth} * ld;"
     yield "        }"
     if one:
         yield f"        from += (long long){depth} * ld;"
     yield "    }"
+
+
+def _stores(side: Side, threads: int) -> Iterator[str]:
+    """The stores of the stage that was loaded."""
+    units = side.extent // neighbours(side) * side.depth * side.bytes // VECTOR
+    yield f"    __device__ void store_stage(unsigned char *{side.name.lower()}_tile) {{"
+    yield from _each_copy(units, threads)
+    yield from indented((_store_elements if side.bytes == WORD else _store_words)(side), 3)
+    yield "        }"
+    yield "    }"
+
+
+def _each_copy(units: int, threads: int) -> Iterator[str]:
+    yield "#pragma unroll"
+    yield "        for (int n = 0; n < COPIES; ++n) {"
+    yield "            const int at = thread + n * THREADS;"
+    if units % threads:
+        yield "            if (at >= UNITS) break;"
 
 
 def neighbours(side: Side) -> int:
@@ -129,41 +147,46 @@ def _piece(side: Side) -> str:
     return f"(at / ({near} * WORDS) * {near} + at % {near})" if near > 1 else "at / WORDS"
 
 
-def _turned_elements(side: Side, first: str, inside: str, whole: bool) -> Iterator[str]:
-    """The loads of a thread's elements of 32 bits, and its stores; as of `_turned_words`."""
+def _load_elements(side: Side, first: str, inside: str, whole: bool) -> Iterator[str]:
+    """The loads of a thread's elements of 32 bits; as of `_load_words`."""
     per, deep = neighbours(side), VECTOR // side.bytes
     vector = "u32x4" if per > 1 else "unsigned int"
-    yield f"unsigned int word[{deep}][{per}];"
     yield f"const {side.element} *at_k = {first};"
     yield "#pragma unroll"
     yield f"for (int e = 0; e < {deep}; ++e, at_k += ld) {{"
+    yield f"    unsigned int *const word = words[n] + e * {per};"
     yield "    if (aligned) {"
     yield f"        {vector} found = {{}};"
     yield f"        if ({0 if whole else 'e'} < more) found = *(const {vector} *)at_k;"
     yield "#pragma unroll"
-    yield f"        for (int m = 0; m < {per}; ++m) word[e][m] = found{'.word[m]' if per > 1 else ''};"
+    yield f"        for (int m = 0; m < {per}; ++m) word[m] = found{'.word[m]' if per > 1 else ''};"
     yield "    } else {"
     yield "#pragma unroll"
     yield f"        for (int m = 0; m < {per}; ++m)"
-    yield f"            word[e][m] = e < more && m < {inside} ? *(const unsigned int *)(at_k + m) : 0;"
+    yield f"            word[m] = e < more && m < {inside} ? *(const unsigned int *)(at_k + m) : 0;"
     yield "    }"
     yield "}"
+
+
+def _store_elements(side: Side) -> Iterator[str]:
+    per = neighbours(side)
+    yield "const unsigned int *const word = words[n];"
     yield "#pragma unroll"
     yield f"for (int m = 0; m < {per}; ++m) {{"
-    yield "    const u32x4 row = {word[0][m], word[1][m], word[2][m], word[3][m]};"
+    yield f"    const u32x4 row = {{word[m], word[m + {per}], word[m + {2 * per}], word[m + {3 * per}]}};"
     place = side.tile.place(f"{_word(side)} * {per} + m", f"{_piece(side)} * {VECTOR}")
     yield f"    *(u32x4 *)({place}) = row;"
     yield "}"
 
 
-def _turned_words(side: Side, first: str, inside: str, whole: bool) -> Iterator[str]:
-    """The loads of a thread's words of four elements of 8 bits, and its stores.
+def _load_words(side: Side, first: str, inside: str, whole: bool) -> Iterator[str]:
+    """The loads of a thread's words of four elements of 8 bits.
 
     Args:
         first: the first of them; inside: how many elements from there on the matrix has, as C text. whole: as of
             `turning`.
     """
-    yield f"unsigned int word[{VECTOR}];"
+    yield "unsigned int *const word = words[n];"
     yield f"const {side.element} *at_k = {first};"
     yield "#pragma unroll"
     yield f"for (int e = 0; e < {VECTOR}; ++e, at_k += ld) {{"
@@ -176,8 +199,12 @@ def _turned_words(side: Side, first: str, inside: str, whole: bool) -> Iterator[
     yield f"            if (e < more && m < {inside}) word[e] |= (unsigned int)(unsigned char)at_k[m] << 8 * m;"
     yield "    }"
     yield "}"
+
+
+def _store_words(side: Side) -> Iterator[str]:
     turn = _turn(side)
     order = f"at % WORDS / {turn} % {QUAD}" if turn else "0"
+    yield "unsigned int *const word = words[n];"
     yield f"const int turn = {order};  // rows in another order, against conflicts"
     yield "#pragma unroll"
     yield f"for (int e = 0; e < {VECTOR}; e += {QUAD}) transpose(word + e, turn);"

@@ -29,6 +29,7 @@ from .gemm_staging import (
     kernels,
     launch_line,
     loop_head,
+    next_stage,
     output_of,
     place_of_block,
     registers_of,
@@ -167,7 +168,7 @@ def _loop(found: CudaPlan) -> Iterator[str]:
     for side in (found.a, found.b):
         yield f"    const unsigned long long {side.name.lower()}_start = {_descriptor(side)};  // {_words(side)}"
     yield from indented(summed(found, (found.tiles_m, found.steps), partial(_offset, found)))
-    yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"
+    yield from next_stage(found)
     yield "}"
     yield ""
 
