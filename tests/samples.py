@@ -27,11 +27,11 @@ def rotated(values, others):
 
 def sized(values, count, first=0, whole=None):
     """The values as parameters: `./test` runs `count` of them, from the one numbered `first`, so that tests of the same
-    values can take others; `./test --all` runs `whole` more, all if nothing is said; the rest is `exhaustive`."""
+    values can take others; `./test --all` runs `whole` more, as many again if nothing is said; the rest is `exhaustive`."""
     values = list(values)
     quick = spread(range(len(values)), count, first)
     rest = [at for at in range(len(values)) if at not in quick]
-    larger = spread(rest, len(rest) if whole is None else whole)
+    larger = spread(rest, count if whole is None else whole)
     for at, value in enumerate(values):
         row = value if hasattr(value, "marks") else pytest.param(value)
         marks = [] if at in quick else [pytest.mark.whole if at in larger else pytest.mark.exhaustive]

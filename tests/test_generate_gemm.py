@@ -182,7 +182,7 @@ def formats_of(inst):
     return [dict(zip(names, pair)) for pair in itertools.product(("fp8", "fp4"), repeat=2)]
 
 
-@sampled(("where", "orders"), rotated(EVERY, ORDERS), 4, whole=6)
+@sampled(("where", "orders"), rotated(EVERY, ORDERS), 4, whole=2)
 def test_no_gemm_in_any_order_has_a_bank_conflict_that_memory_knows_of(where, orders):
     """Of every dense instruction, in its default tile."""
     (target, wave), found = where, []
