@@ -13,6 +13,7 @@ from mmacalc.formats import formats_named
 from mmacalc.model.block_scales import block_scales_of
 from samples import rotated, sampled
 
+WGMMA_SP = "wgmma.mma_async.sp.sync.aligned"
 MMA, WGMMA, TCGEN05 = "mma.sync.aligned", "wgmma.mma_async.sync.aligned", "tcgen05.mma.cta_group::"
 ALL = "alpha,beta,scale=row,scale=column"
 CASES = [
@@ -94,7 +95,22 @@ SPARSE = [
 """A product that fills a register of metadata, or a half, or a quarter; whose k is relabelled, or not."""
 
 
-@sampled(("case", "orders"), rotated(SPARSE, [("row", "col"), ("col", "row"), ("row", "row")]), 3, whole=9)
+SPARSE_BY_WGMMA = [
+    ("m64n64k32.f32.bf16.bf16", {"epilogue": f"{ALL},bias=column,relu,to=bf16"}, ("row", "col")),
+    ("m64n96k64.f32.e4m3.e5m2", {}, ("col", "row")),
+    ("m64n24k32.f16.f16.f16", {"epilogue": "beta,bias=row"}, ("row", "row")),
+    ("m64n64k16.f32.tf32.tf32", {"stages": 3}, ("row", "col")),
+    ("m64n64k32.f32.f16.f16", {}, ("col", "row")),
+    ("m64n32k64.s32.s8.u8", {"epilogue": "silu,to=f16"}, ("row", "col")),
+    ("m64n136k16.f32.tf32.tf32", {}, ("col", "row")),
+]
+EVERY_SPARSE = [
+    *rotated(SPARSE, [("row", "col"), ("col", "row"), ("row", "row")]),
+    *[(("sm_90a", f"{WGMMA_SP}.{name}", options), orders) for name, options, orders in SPARSE_BY_WGMMA],
+]
+
+
+@sampled(("case", "orders"), EVERY_SPARSE, 5, whole=17)
 def test_a_product_of_a_sparse_a_is_right_without_bank_conflicts(case, orders, tmp_path):
     target, name, options = case
     for sizes, seed in (((160, 144, 384), 0), ((70, 41, 268), 1)):

@@ -20,6 +20,7 @@ from .epilogue import finishing, output_format
 from .fragments import fragment, runs, total
 from .gemm_scales import Sums, checked_scales, declarations, end_of_stage, finer_blocks, first_of_tile, function
 from .gemm_slices import group_function, reduction, tile_plan
+from .gemm_sparse import fetching, next_words, selected
 from .gemm_staging import (
     CudaPlan,
     accumulator,
@@ -472,22 +473,8 @@ def _weighted(found: CudaPlan, a: Fragment) -> Iterator[str]:
 
 def _fetching(found: CudaPlan) -> Iterator[str]:
     """How a stage's metadata or scales come from memory to registers, one stage ahead."""
-    inst = found.instruction
-    if inst.sparse:
-        count = inst.index_sets()
-        words = found.steps // count
-        yield f"// Metadata as mmacalc.pack_sparse lays it out: a word of each lane for {count * inst.k} k"
-        yield f"// of {inst.m} rows; those of one stage, and those of the next."
-        yield f"const int depth_words = (K + {count * inst.k - 1}) / {count * inst.k};"
-        yield f"unsigned int now[TILES_M][{words}], next[TILES_M][{words}];"
-        yield "const auto fetch = [&](int k) {"
-        yield "#pragma unroll"
-        yield f"    for (int i = 0; i < TILES_M; ++i) for (int word = 0; word < {words}; ++word) {{"
-        yield f"        const int row = (first_m + warp_m) / {inst.m} + i, at = k / {count * inst.k} + word;"
-        yield f"        const bool inside = row * {inst.m} < M && at < depth_words;"
-        yield "        next[i][word] = inside ? metadata[((long long)row * depth_words + at) * 32 + lane] : 0x44444444;"
-        yield "    }"
-        yield "};"
+    if found.instruction.sparse:
+        yield from fetching(found.instruction, found.steps, "TILES_M", "first_m + warp_m")
     else:
         yield from _scales_fetched(found)
     yield "fetch(0);"
@@ -540,10 +527,7 @@ def _scale_words(found: CudaPlan) -> int:
 def _steps(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
     """The products of a stage, step by step: what chooses metadata and scales is a constant of each."""
     inst = found.instruction
-    for letter in ("",) if inst.sparse else ("a_", "b_"):
-        yield "#pragma unroll"
-        yield f"for (int n = 0; n < sizeof({letter}now) / 4; ++n) {letter}now[0][n] = {letter}next[0][n];"
-    yield "fetch(k + BLOCK_K);  // arrives while this stage is multiplied"
+    yield from next_words("" if inst.sparse else "a_", *["b_"] * inst.scaled)
     for step in range(found.steps):
         yield "{"
         yield f"    constexpr int step = {step};"
@@ -561,8 +545,8 @@ def _steps(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
 def _step_products(found: CudaPlan, step: int) -> Iterator[str]:
     inst = found.instruction
     if inst.sparse:
-        count = inst.index_sets()
-        yield f"multiply<{step % count}>(sum[i][j].word, a_part[i], b_part[j], now[i][{step // count}]);"
+        word, selector = selected(inst, step)
+        yield f"multiply<{selector}>(sum[i][j].word, a_part[i], b_part[j], now[i][{word}]);"
         return
     first = step * inst.k // inst.block_size
     word, byte = divmod(first, SCALE_BLOCKS)

@@ -36,7 +36,7 @@ from .gemm_slices import (
     tile_plan,
     tile_rows,
 )
-from .gemm_staging import block_order
+from .gemm_staging import block_order, matrix_notes
 from .gemm_tcgen05_store import (
     STORING,
     WORDS,
@@ -50,7 +50,7 @@ from .gemm_tcgen05_store import (
 )
 from .ptx import GRID_CONSTANT, SHARED_ADDRESS, braced, header, operand_texts, operands
 from .source import indented, kernel_name
-from .staging import Side
+from .staging import Side, compression
 from .tensor_copies import (
     ALIGNMENT,
     ARRIVE,
@@ -434,11 +434,11 @@ def source(found: TensorMemoryPlan, sizes: tuple[int, int, int]) -> str:
 
 
 def _head(found: TensorMemoryPlan) -> Iterator[str]:
-    inst, words, types = found.instruction, {True: "row by row", False: "column by column"}, found.instruction.types
+    inst, types = found.instruction, found.instruction.types
     yield f"// D = {found.epilogue.formula} with {inst.name}"
     given = ", ".join(f"{name} {types[name]}" for name in "ABD")
     yield f"// on {inst.architecture.title}: M {inst.m}, N {inst.n}, K {inst.k}; {given}."
-    yield f"// A (M x K) lies {words[found.a.along_k]}, B (K x N) {words[not found.b.along_k]}, D (M x N) row by row."
+    yield from matrix_notes(found)
     yield f"// The kernel takes tensor maps: lda is a multiple of {multiple(found.a)}, ldb of {multiple(found.b)}."
     yield from map_comments((found.a, found.b))
     yield from mapped_notes(found)
@@ -688,7 +688,7 @@ def _more(number: int) -> str:
 def _product(found: TensorMemoryPlan, step: int, begins: bool = False) -> str:
     """The product of a step of a stage; begins: whether a block of k within it begins with it."""
     inst = found.instruction
-    a, b = (_more(step * step_bytes(each, inst.k) // 16) for each in (found.a, found.b))
+    a, b = (_more(step_bytes(each, inst.k // compression(inst, each.name), step) // 16) for each in (found.a, found.b))
     word, more = "INSTRUCTION", ""
     if inst.scaled:
         first = step * inst.k // inst.block_size
