@@ -250,7 +250,7 @@ class Case:
             return self.mapped(token[0])
         if token in ("A_scale_map", "B_scale_map"):
             side = token[0]
-            packed = self.packed_scales(side, product.plan.a.depth // product.inst.block_size).view(np.uint64)
+            packed = self.packed_scales(side, product.plan.block_k // product.inst.block_size).view(np.uint64)
             several = product.options.get("batch") or (product.ends and side == "B")
             box = (*[1] * bool(several), *product.plan.scale_box(side))
             return mmacalc.tensor_map(packed if several else packed[0], box)
@@ -271,7 +271,7 @@ class Case:
         if parameter == "ends":
             return np.array(product.ends, np.int32)
         if parameter == "metadata":
-            return self.metadata
+            return mmacalc.tensor_map(self.metadata.view(np.uint64), (1, 256)) if "map" in token else self.metadata
         assert parameter in ("sums", "workspace"), parameter
         return self.workspace()
 

@@ -40,6 +40,8 @@ CASES = [
      ("row", "col"), (40, 24, 192), {"epilogue": "beta,bias=row,relu,to=f16"}),
     ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32", ("row", "col"), (40, 24, 128),
      {"epilogue": f"{ALL},bias=column,to=bf16"}),
+    ("sm_100a", "tcgen05.mma.sp.cta_group::2.kind::f16", ("row", "col"), (300, 70, 264),
+     {"n": 64, "a": "bf16", "epilogue": f"{ALL},bias=column,gelu,to=bf16"}),
     ("sm_90a", f"{WGMMA}.m64n256k8.f32.tf32.tf32", ("col", "row"), (72, 264, 75), {"split_k": 2, "batch": 2}),
     ("sm_90a", f"{WGMMA}.m64n24k8.f32.tf32.tf32", ("row", "row"), (70, 40, 76), {"epilogue": "bias=row"}),
     ("gfx942", "v_mfma_i32_16x16x32_i8", ("row", "col"), (40, 24, 300), {"split_k": 2, "block_scales": "1x128,1x128"}),

@@ -7,7 +7,8 @@ each copies its half of A and of B, and the first starts the products of both.
 
 Scales (mxf8f6f4, mxf4, mxf4nvf4) lie in memory as `mmacalc.pack_scales` lays them out: 512 bytes of 128 rows and four
 blocks of k, just as tcgen05.cp.32x128b.warpx4 takes them to Tensor Memory. Each stage has its own cells there, since
-no rule of the PTX ISA orders a copy behind the products that read what it overwrites.
+no rule of the PTX ISA orders a copy behind the products that read what it overwrites. So it has for the metadata of a
+compressed A, which `mmacalc.pack_sparse` lays out for tcgen05.cp.128x128b: 16 bytes of each of 128 rows.
 
 Sources: PTX ISA 9.1, section 9.7.16 (tcgen05): 9.7.16.4 (descriptors), 9.7.16.6 (order), 9.7.16.7 (allocation),
 9.7.16.8 (ld), 9.7.16.9 (cp), 9.7.16.10 (mma, scales), 9.7.16.11 (commit); and what `tensor_copies` cites.
@@ -19,7 +20,7 @@ from ..base.errors import Error
 from ..base.records import TupleRecord
 from ..families.descriptors import INPUT_CODES, SWIZZLES, instruction_descriptor
 from ..families.shared_memory import PADDED_ROW
-from ..families.tensor_memory import COLUMNS, SCALE_BLOCKS, SCALE_BYTES, SCALE_ROWS, d_letter
+from ..families.tensor_memory import CELL, COLUMNS, LANES, SCALE_BLOCKS, SCALE_BYTES, SCALE_ROWS, d_letter
 from .epilogue import NO_EPILOGUE, finishing, parameters
 from .gemm_scales import checked_scales, declared, finer_blocks, function, passed
 from .gemm_slices import (
@@ -87,6 +88,8 @@ THREADS = 192
 STATIC_BYTES = 256  # of shared memory, for mbarriers
 MOST_STAGES = 6
 LEAST_COLUMNS = 32  # of an allocation
+PIECE_COLUMNS = 4  # of metadata that a tcgen05.cp.128x128b copies
+METADATA_BOX = PIECE_COLUMNS * LANES * CELL // 64  # elements of 8 bytes of a tensor copy
 
 
 class TensorMemoryPlan(TupleRecord):
@@ -117,18 +120,18 @@ class TensorMemoryPlan(TupleRecord):
     @property
     def block_k(self) -> int:
         """The k of one stage."""
-        return self.a.depth
+        return self.b.depth
 
     @property
     def steps(self) -> int:
         """The products of a stage."""
-        return self.a.depth // self.instruction.k
+        return self.block_k // self.instruction.k
 
     @property
     def scale_tiles(self) -> int:
         """Tiles of scales along k in a stage, of four blocks each; 0 without scales."""
         inst = self.instruction
-        return self.a.depth // inst.block_size // SCALE_BLOCKS if inst.scaled else 0
+        return self.block_k // inst.block_size // SCALE_BLOCKS if inst.scaled else 0
 
     @property
     def scale_bytes(self) -> tuple[int, int]:
@@ -139,7 +142,18 @@ class TensorMemoryPlan(TupleRecord):
     @property
     def stage_bytes(self) -> int:
         """The bytes of a stage of one block."""
-        return self.a.tile.bytes + self.b.tile.bytes + sum(self.scale_bytes)
+        return self.a.tile.bytes + self.b.tile.bytes + self.cell_bytes
+
+    @property
+    def cell_bytes(self) -> int:
+        """The bytes of a stage that go to Tensor Memory: scales and metadata."""
+        return sum(self.scale_bytes) + self.metadata_columns * LANES * CELL // 8
+
+    @property
+    def metadata_columns(self) -> int:
+        """The columns of a stage's metadata; 0 without a compressed A."""
+        inst = self.instruction
+        return inst.operand("K").registers * self.steps // inst.index_sets() if inst.sparse else 0
 
     @property
     def padded(self) -> bool:
@@ -167,9 +181,14 @@ class TensorMemoryPlan(TupleRecord):
         return self.scale_bytes[0] // 128, self.scale_bytes[1] // 128
 
     @property
+    def cell_columns(self) -> int:
+        """The columns of a stage's scales and metadata."""
+        return sum(self.scale_columns) + self.metadata_columns
+
+    @property
     def columns(self) -> int:
         """The columns that are allocated: a power of two."""
-        used = self.accumulators * self.sum_columns + self.stages * sum(self.scale_columns)
+        used = self.accumulators * self.sum_columns + self.stages * self.cell_columns
         return max(LEAST_COLUMNS, 1 << (used - 1).bit_length())
 
     @property
@@ -233,7 +252,7 @@ def plan(
     found = checked_totals(checked_scales(TensorMemoryPlan(inst, a, b, 1, 1), scales))
     static = STATIC_BYTES + 8 * scale_columns(found)
     most = (SHARED_BYTES - ALIGNMENT - static) // found.stage_bytes
-    if cells := sum(found.scale_columns):
+    if cells := found.cell_columns:
         most = min(most, (COLUMNS - found.sum_columns) // cells)
     if stages is not None and not 2 <= stages <= most:
         raise Error(f"stages of {inst.name} are 2 to {most} (in {SHARED_BYTES} bytes); got {stages}")
@@ -260,12 +279,14 @@ def _check(inst: TensorMemoryInstruction, order_a: str, order_b: str) -> None:
     form = inst.form
     if form.kind not in INPUT_CODES:
         raise Error(f"the types of kind::{form.kind} are not published: no GEMM is generated around {inst.name}")
-    if form.sparse or form.ws:
-        words = ".sp" if form.sparse else ".ws"
+    if form.ws:
+        sparse = ".sp" * form.sparse
         raise Error(
-            f"a GEMM is generated around dense tcgen05.mma without .ws; {inst.name} has {words}: use "
-            f"tcgen05.mma.cta_group::1.kind::{form.kind}, or mma.sp for 2:4 sparse A"
+            f"a GEMM is generated around tcgen05.mma without .ws; {inst.name} has it: use "
+            f"tcgen05.mma{sparse}.cta_group::1.kind::{form.kind}"
         )
+    if form.sparse:
+        inst.operand("K")  # or no source says where metadata of this M are
     turned = [name for name, along in (("A", order_a == "row"), ("B", order_b == "col")) if not along]
     if turned and form.kind in ("tf32", "mxf4", "mxf4nvf4"):
         why = ", or in a swizzle of 32-byte atoms, which is not generated" if form.kind == "tf32" else ""
@@ -336,29 +357,37 @@ def _products(found: TensorMemoryPlan) -> Iterator[str]:
     yield from multiply_function(found.instruction)
     if found.instruction.scaled:
         yield "// Starts to copy 512 bytes of scales to four columns, 32 lanes of which have them four times."
-        yield "static __device__ void copy_scales(unsigned int to, unsigned long long from) {"
-        yield f'    asm volatile("tcgen05.cp.cta_group::{found.group}.32x128b.warpx4 [%0], %1;"'
-        yield '                 : : "r"(to), "l"(from) : "memory");'
-        yield "}"
-        yield ""
+        yield from _cell_function("copy_scales", found.group, "32x128b.warpx4")
+    if found.instruction.sparse:
+        yield "// Starts to copy 2048 bytes of metadata to four columns."
+        yield from _cell_function("copy_metadata", found.group, "128x128b")
     yield from commit_function(found.group)
+
+
+def _cell_function(name: str, group: int, shape: str) -> Iterator[str]:
+    """The function around a tcgen05.cp."""
+    yield f"static __device__ void {name}(unsigned int to, unsigned long long from) {{"
+    yield f'    asm volatile("tcgen05.cp.cta_group::{group}.{shape} [%0], %1;"'
+    yield '                 : : "r"(to), "l"(from) : "memory");'
+    yield "}"
+    yield ""
 
 
 def multiply_function(inst: Instruction, name: str = "multiply", a_in_tensor_memory: bool = False) -> Iterator[str]:
     """The function around tcgen05.mma; its A is a matrix descriptor, or an address in Tensor Memory."""
-    more = ", unsigned int a_scales, unsigned int b_scales" if inst.scaled else ""
-    kind, a, constraint = ("unsigned int", "[%1]", "r") if a_in_tensor_memory else ("unsigned long long", "%1", "l")
+    words, addresses = ["d", "a", "b", *["metadata"] * inst.sparse, "instruction"], {"d", "metadata"}
+    words += ["a_scales", "b_scales"] * inst.scaled
+    addresses |= {"a_scales", "b_scales", *["a"] * a_in_tensor_memory}
+    wide = {"a", "b"} - addresses  # matrix descriptors
+    parameters = ", ".join([f"unsigned {'long long' if word in wide else 'int'} {word}" for word in words])
+    texts = [f"[%{at}]" if word in addresses else f"%{at}" for at, word in enumerate(words)]
+    given = ", ".join([f'"{"l" if word in wide else "r"}"({word})' for word in words])
     yield f"// Starts d = a b, or d += a b{'; a is in Tensor Memory' * a_in_tensor_memory}."
-    parameters = f"unsigned int d, {kind} a, unsigned long long b, unsigned int instruction{more}"
     yield f"static __device__ void {name}({parameters}, bool add) {{"
-    numbers = ", [%4], [%5]" if inst.scaled else ""
-    last = 6 if inst.scaled else 4
-    scales = ', "r"(a_scales), "r"(b_scales)' if inst.scaled else ""
-    given = f'"r"(d), "{constraint}"(a), "l"(b), "r"(instruction){scales}, "r"((unsigned int)add)'
     yield '    asm volatile("{ .reg .pred add;\\n"'
-    yield f'                 "setp.ne.u32 add, %{last}, 0;\\n"'
-    yield f'                 "{inst.name} [%0], {a}, %2, %3{numbers}, add; }}"'
-    yield f'                 : : {given} : "memory");'
+    yield f'                 "setp.ne.u32 add, %{len(words)}, 0;\\n"'
+    yield f'                 "{inst.name} {", ".join(texts)}, add; }}"'
+    yield f'                 : : {given}, "r"((unsigned int)add) : "memory");'
     yield "}"
     yield ""
 
@@ -444,10 +473,12 @@ def _head(found: TensorMemoryPlan) -> Iterator[str]:
     yield from mapped_notes(found)
     if inst.scaled:
         boxes = " and ".join(" x ".join(map(str, found.scale_box(name))) for name in "AB")
-        blocks = f"mmacalc.pack_scales(scales, {found.a.depth // inst.block_size})"
+        blocks = f"mmacalc.pack_scales(scales, {found.block_k // inst.block_size})"
         yield f"// Scales: a {inst.format('SA').name} for each {inst.block_size} k, laid out by {blocks}."
         several = ", and their third dimension" if found.batches else ", B's with theirs" if found.groups else ""
         yield f"// Maps of A's and B's: rows of tiles, 8 bytes to an element, no swizzle, boxes {boxes}{several}."
+    if inst.sparse:
+        yield f"// Map of A's metadata: rows of tiles, 8 bytes to an element, no swizzle, box 1 x {METADATA_BOX}."
     pair = ["__cluster_dims__(x, y, z) __attribute__((cluster_dims(x, y, z)))"] * (found.group == 2)
     yield header(GRID_CONSTANT, *pair)
     yield SHARED_ADDRESS.rstrip()
@@ -457,28 +488,33 @@ def _head(found: TensorMemoryPlan) -> Iterator[str]:
 def _constants(found: TensorMemoryPlan) -> Iterator[str]:
     inst, group = found.instruction, found.group
     of = "of a pair of blocks" if group == 2 else "of a block"
-    yield f"enum {{ BLOCK_M = {inst.m}, BLOCK_N = {inst.n}, BLOCK_K = {found.a.depth} }};  // {of}"
+    yield f"enum {{ BLOCK_M = {inst.m}, BLOCK_N = {inst.n}, BLOCK_K = {found.block_k} }};  // {of}"
     warps = f"STORING = {STORING}, COPYING = {COPYING}, MULTIPLYING = {MULTIPLYING}"
     yield f"enum {{ {warps}, THREADS = {THREADS} }};  // how many warps store; which others do what"
     sizes = [f"A_BYTES = {found.a.tile.bytes}", f"B_BYTES = {found.b.tile.bytes}"]
-    if inst.scaled:
-        sizes += [f"{name}_SCALES = {size}" for name, size in zip("AB", found.scale_bytes)]
+    cells = dict(zip(("A_SCALES", "B_SCALES"), found.scale_bytes)) if inst.scaled else {}
+    if inst.sparse:
+        cells["METADATA"] = found.cell_bytes - sum(found.scale_bytes)
+    if cells:
+        sizes += [f"{name} = {size}" for name, size in cells.items()]
         yield f"enum {{ {', '.join(sizes)} }};  // of a stage"
-        sizes = ["STAGE_BYTES = A_BYTES + B_BYTES + A_SCALES + B_SCALES"]
-    else:
-        sizes.append("STAGE_BYTES = A_BYTES + B_BYTES")
+        sizes = []
+    sizes.append(f"STAGE_BYTES = {' + '.join(['A_BYTES', 'B_BYTES', *cells])}")
     yield f"enum {{ STAGES = {found.stages}, {', '.join(sizes)} }};"
     if found.padded:
-        copied = copied_bytes(found.a) + copied_bytes(found.b) + sum(found.scale_bytes)
+        copied = copied_bytes(found.a) + copied_bytes(found.b) + found.cell_bytes
         yield f"enum {{ COPIED_BYTES = {copied} }};  // of a stage, without padding"
     sums = f"SUMS = {found.accumulators}, SUM_COLUMNS = {found.sum_columns}"
     yield f"enum {{ {sums} }};  // in Tensor Memory, of which {found.columns} columns are allocated"
-    if inst.scaled:
-        a, b = found.scale_columns
-        yield f"enum {{ A_SCALE_COLUMNS = {a}, B_SCALE_COLUMNS = {b} }};  // of a stage, behind the sums"
+    columns = dict(zip(("A_SCALE_COLUMNS", "B_SCALE_COLUMNS"), found.scale_columns)) if inst.scaled else {}
+    if inst.sparse:
+        columns["METADATA_COLUMNS"] = found.metadata_columns
+    if columns:
+        each = ", ".join([f"{name} = {count}" for name, count in columns.items()])
+        yield f"enum {{ {each} }};  // of a stage, behind the sums"
     types = ", ".join(f"{name} {found.instruction.types[name]}" for name in "ABD")
     yield f"// The instruction descriptor: M {inst.m}, N {inst.n}, {types}" + _majors(found)
-    yield f"enum {{ INSTRUCTION = {_descriptor(found, 0):#x} }};"
+    yield f"enum {{ INSTRUCTION = {_descriptor(found):#x} }};"
     yield ""
 
 
@@ -487,8 +523,12 @@ def _majors(found: TensorMemoryPlan) -> str:
     return f", {', '.join(majors)}."
 
 
-def _descriptor(found: TensorMemoryPlan, scale: int) -> int:
-    """The instruction descriptor; `scale`: the byte of the scales' words where they begin."""
+def _descriptor(found: TensorMemoryPlan, scale: int = 0, selector: int = 0) -> int:
+    """The instruction descriptor.
+
+    Args:
+        scale: the byte of the scales' words where they begin; selector: which of two products' metadata are meant.
+    """
     inst, form = found.instruction, found.instruction.form
     types = inst.types
     options: dict[str, int | str] = {"a": types["A"], "b": types["B"]}
@@ -496,6 +536,8 @@ def _descriptor(found: TensorMemoryPlan, scale: int) -> int:
         options["d"] = types["D"]
     else:
         options |= {"scale": inst.format("SA").name, "scale_id_a": scale, "scale_id_b": scale}
+    if inst.sparse:
+        options |= {"sparse": 1, **({"selector": selector} if selector else {})}
     turned = {f"transpose_{each.name.lower()}": 1 for each in (found.a, found.b) if not each.rows_of_k}
     return instruction_descriptor(form.kind, inst.m, inst.n, **options, **turned).word
 
@@ -507,6 +549,8 @@ def _kernel(found: TensorMemoryPlan) -> Iterator[str]:
     yield "    const __grid_constant__ tensor_map A, const __grid_constant__ tensor_map B,"
     if found.instruction.scaled:
         yield "    const __grid_constant__ tensor_map A_scales, const __grid_constant__ tensor_map B_scales,"
+    if found.instruction.sparse:
+        yield "    const __grid_constant__ tensor_map metadata,"
     yield f"    {mapped_parameters(found, declared(found))}) {{"
     yield from indented((*mapped_places(found), *_prologue(found), *_copying(found), *_multiplying(found)))
     yield from indented((*storing(found), *_end(found)))
@@ -532,6 +576,9 @@ def _prologue(found: TensorMemoryPlan) -> Iterator[str]:
     yield "const unsigned int b_stages = a_stages + STAGES * A_BYTES;"
     if found.instruction.scaled:
         yield "const unsigned int a_scales = b_stages + STAGES * B_BYTES, b_scales = a_scales + STAGES * A_SCALES;"
+    if found.instruction.sparse:
+        last = ("b_scales", "B_SCALES") if found.instruction.scaled else ("b_stages", "B_BYTES")
+        yield f"const unsigned int metadata_stages = {' + STAGES * '.join(last)};"
     yield "const unsigned int full_at = shared_address(full), empty_at = shared_address(empty);  // 8 bytes each"
     yield "const unsigned int summed_at = shared_address(summed), stored_at = shared_address(stored);"
     yield "if (thread == 0) {"
@@ -583,7 +630,7 @@ def _copying(found: TensorMemoryPlan) -> Iterator[str]:
         yield "            const unsigned int barrier = full_at + 8 * stage;"
         yield f"            arrive_and_expect(barrier, {copied});"
     for each, first in ((found.a, "first_m"), (found.b, "first_n")):
-        lines = copy_lines(each, first, matrix_of(found, each.name))
+        lines = copy_lines(each, first, matrix_of(found, each.name), compression(inst, each.name))
         yield from indented(lines, 3)
     if inst.scaled:
         step = found.scale_tiles * SCALE_BYTES // 8
@@ -594,6 +641,13 @@ def _copying(found: TensorMemoryPlan) -> Iterator[str]:
         tiles = inst.n // SCALE_ROWS
         column = f"tile_n * {tiles}" if tiles > 1 else "tile_n"
         yield f"            copy_box(b_scales + stage * B_SCALES, &B_scales, {at}, {column}, {b});"
+    if inst.sparse:
+        row = "tile_m * 2 + rank" if pair else "tile_m"
+        pieces = found.metadata_columns // PIECE_COLUMNS
+        yield f"            for (int piece = 0; piece < {pieces}; ++piece)  // {PIECE_COLUMNS} columns of 128 lanes"
+        at = f"(k / BLOCK_K * {pieces} + piece) * {METADATA_BOX}"
+        to = f"metadata_stages + stage * METADATA + piece * {METADATA_BOX * 8}"
+        yield f"                copy_box({to}, &metadata, {at}, {row}, barrier);"
     yield "            if (++stage == STAGES) stage = 0, ++round;"
     yield "        }"
     yield "    }"
@@ -630,7 +684,7 @@ def _multiplying(found: TensorMemoryPlan) -> Iterator[str]:
         code, letter = SWIZZLES["tcgen05"][swizzle_name(each)], each.name.lower()
         start = f"descriptor_at({letter}_stages + stage * {each.name}_BYTES, {leading}, {stride}, {code})"
         yield f"            const unsigned long long {letter}_start = {start};"
-    yield from indented(_scales(found), 3)
+    yield from indented((*_scales(found), *_metadata(found)), 3)
     for part in range(parts if parts > 1 else 0):
         yield from indented(_block_of_stage(found, part, found.steps // parts), 3)
     for step in range(found.steps if parts == 1 else 0):
@@ -668,7 +722,9 @@ def _scales(found: TensorMemoryPlan) -> Iterator[str]:
         return
     columns = found.scale_columns
     rows = found.instruction.n // SCALE_ROWS
-    yield "const unsigned int a_scaling = sums + SUMS * SUM_COLUMNS + stage * (A_SCALE_COLUMNS + B_SCALE_COLUMNS);"
+    more = " + METADATA_COLUMNS" * found.instruction.sparse
+    each = f"(A_SCALE_COLUMNS + B_SCALE_COLUMNS{more})"
+    yield f"const unsigned int a_scaling = sums + SUMS * SUM_COLUMNS + stage * {each};"
     yield "const unsigned int b_scaling = a_scaling + A_SCALE_COLUMNS;"
     for letter, tiles in (("a", 1), ("b", rows)):
         start = f"descriptor_at({letter}_scales + stage * {letter.upper()}_SCALES, 16, 128, 0)"
@@ -681,6 +737,20 @@ def _scales(found: TensorMemoryPlan) -> Iterator[str]:
     assert columns == (4 * found.scale_tiles, 4 * found.scale_tiles * rows)
 
 
+def _metadata(found: TensorMemoryPlan) -> Iterator[str]:
+    """Where the stage's metadata go in Tensor Memory, and their copies."""
+    if not found.instruction.sparse:
+        return
+    place = "b_scaling + B_SCALE_COLUMNS"
+    if not found.instruction.scaled:
+        place = "sums + SUMS * SUM_COLUMNS + stage * METADATA_COLUMNS"
+    yield f"const unsigned int selecting = {place};"
+    yield "const unsigned long long metadata_from = descriptor_at(metadata_stages + stage * METADATA, 16, 128, 0);"
+    for piece in range(found.metadata_columns // PIECE_COLUMNS):
+        at = _more(piece * METADATA_BOX * 8 // 16)
+        yield f"copy_metadata(selecting{_more(piece * PIECE_COLUMNS)}, metadata_from{at});"
+
+
 def _more(number: int) -> str:
     return f" + {number}" if number else ""
 
@@ -689,7 +759,11 @@ def _product(found: TensorMemoryPlan, step: int, begins: bool = False) -> str:
     """The product of a step of a stage; begins: whether a block of k within it begins with it."""
     inst = found.instruction
     a, b = (_more(step_bytes(each, inst.k // compression(inst, each.name), step) // 16) for each in (found.a, found.b))
-    word, more = "INSTRUCTION", ""
+    word, more, metadata = "INSTRUCTION", "", ""
+    pair, selector = divmod(step, inst.index_sets())
+    if inst.sparse:
+        metadata = f", selecting{_more(pair * inst.operand('K').registers)}"
+        word = f"{_descriptor(found, 0, selector):#x}" if selector else word
     if inst.scaled:
         first = step * inst.k // inst.block_size
         word = f"{_descriptor(found, first % SCALE_BLOCKS):#x}"
@@ -697,7 +771,7 @@ def _product(found: TensorMemoryPlan, step: int, begins: bool = False) -> str:
         more = f", a_scaling{_more(columns)}, b_scaling{_more(columns * (inst.n // SCALE_ROWS))}"
     add = "true" if step else f"k > {'block_k' if found.scales else k_range(found)[0]}"
     add = "false" if begins else add
-    return f"multiply(sums + sum * SUM_COLUMNS, a_start{a}, b_start{b}, {word}{more}, {add});"
+    return f"multiply(sums + sum * SUM_COLUMNS, a_start{a}, b_start{b}{metadata}, {word}{more}, {add});"
 
 
 def _end(found: TensorMemoryPlan) -> Iterator[str]:
@@ -715,10 +789,14 @@ def _end(found: TensorMemoryPlan) -> Iterator[str]:
 def _launch(found: TensorMemoryPlan, sizes: tuple[int, int, int]) -> Iterator[str]:
     m, n, k = sizes
     more = parameters(found.instruction, found.epilogue).passed
-    scales = "A_scale_map, B_scale_map, " if found.instruction.scaled else ""
+    inst = found.instruction
+    scales = "A_scale_map, B_scale_map, " * inst.scaled + "metadata_map, " * inst.sparse
     along = passed(found)
     blocks = found.blocks(m, n)
-    for each, ld in ((found.a, k if found.a.along_k else m), (found.b, k if found.b.along_k else n)):
+    for each, ld in (
+        (found.a, k // compression(inst, "A") if found.a.along_k else m),
+        (found.b, k if found.b.along_k else n),
+    ):
         if ld % multiple(each):
             padded = -(-ld // multiple(each)) * multiple(each)
             why = f"have whole boxes of {PADDED_ROW}" if each.packed else "begin at multiples of 16 bytes"

@@ -118,8 +118,7 @@ def pack_sparse(instruction: Instruction, matrix: Any, wave: int | None = None) 
     kept, index = compress(filled, filled == 0, sparsity, inst.name)
     groups = order[:: sparsity.period] // sparsity.period  # which lie side by side in either order
     index = index.reshape(rows, -1, len(groups), sparsity.entries)[:, :, groups].reshape(rows, -1)
-    if sparsity.period == 2:  # of tf32: two positions of 16 bits each
-        index = np.stack([2 * index, 2 * index + 1], axis=-1).reshape(rows, -1)
+    index = sparsity.in_metadata(index)
     each = index.shape[1] // (depth // k)  # entries of one product
     tiles = index.reshape(rows // m, m, depth // (steps * k), steps, each).transpose(0, 2, 3, 1, 4)
     words = np.zeros((*tiles.shape[:2], *executions[0].places("K")[4:6]), np.uint32)
