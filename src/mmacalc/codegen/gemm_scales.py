@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .fragments import Fragment
     from .gemm import Plan
     from .gemm_staging import CudaPlan
-    from .gemm_tcgen05 import TensorMemoryPlan
+    from .gemm_tcgen05_plan import TensorMemoryPlan
 
     AnyPlan: TypeAlias = Plan | CudaPlan | TensorMemoryPlan
     Scaled = TypeVar("Scaled", Plan, CudaPlan, TensorMemoryPlan)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .gemm import Plan
     from .gemm_scales import ScaleArrays
     from .gemm_staging import CudaPlan
-    from .gemm_tcgen05 import TensorMemoryPlan
+    from .gemm_tcgen05_plan import TensorMemoryPlan
     from .staging import Side
 
     Sliced = TypeVar("Sliced", Plan, CudaPlan, TensorMemoryPlan)

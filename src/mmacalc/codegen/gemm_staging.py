@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..model import Instruction
     from ..model.block_scales import BlockScales
     from .epilogue import Epilogue
-    from .gemm_tcgen05 import TensorMemoryPlan
+    from .gemm_tcgen05_plan import TensorMemoryPlan
     from .gemm_tma import TmaPlan
 
 __all__ = [

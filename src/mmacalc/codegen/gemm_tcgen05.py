@@ -16,13 +16,11 @@ Sources: PTX ISA 9.1, section 9.7.16 (tcgen05): 9.7.16.4 (descriptors), 9.7.16.6
 
 from __future__ import annotations
 
-from ..base.errors import Error
-from ..base.records import TupleRecord
-from ..families.descriptors import INPUT_CODES, SWIZZLES, instruction_descriptor
+from ..families.descriptors import SWIZZLES, instruction_descriptor
 from ..families.shared_memory import PADDED_ROW
-from ..families.tensor_memory import CELL, COLUMNS, LANES, SCALE_BLOCKS, SCALE_BYTES, SCALE_ROWS, d_letter
-from .epilogue import NO_EPILOGUE, finishing, parameters
-from .gemm_scales import checked_scales, declared, finer_blocks, function, passed
+from ..families.tensor_memory import SCALE_BLOCKS, SCALE_BYTES, SCALE_ROWS
+from .epilogue import finishing, parameters
+from .gemm_scales import declared, finer_blocks, function, passed
 from .gemm_slices import (
     group_function,
     is_sliced,
@@ -32,31 +30,19 @@ from .gemm_slices import (
     mapped_parameters,
     mapped_places,
     matrix_of,
-    name_ending,
     reduction,
     tile_plan,
-    tile_rows,
 )
 from .gemm_staging import block_order, matrix_notes
-from .gemm_tcgen05_store import (
-    STORING,
-    WORDS,
-    all_tiles,
-    block_loop,
-    checked_totals,
-    loaded,
-    scale_columns,
-    storing,
-    tile_loop,
-)
-from .ptx import GRID_CONSTANT, SHARED_ADDRESS, braced, header, operand_texts, operands
-from .source import indented, kernel_name
-from .staging import Side, compression
+from .gemm_tcgen05_plan import METADATA_BOX, PIECE_COLUMNS, THREADS, TensorMemoryPlan, plan
+from .gemm_tcgen05_store import STORING, all_tiles, block_loop, loaded, storing, tile_loop
+from .ptx import GRID_CONSTANT, SHARED_ADDRESS, header
+from .source import indented
+from .staging import compression
+from .tcgen05_functions import FUNCTIONS, PAIR, cell_function, column_function, commit_function, multiply_function
 from .tensor_copies import (
-    ALIGNMENT,
     ARRIVE,
     MBARRIERS,
-    SHARED_BYTES,
     TENSOR_MAP,
     copied_bytes,
     copy_boxes,
@@ -64,7 +50,6 @@ from .tensor_copies import (
     map_comments,
     multiple,
     offsets,
-    side,
     step_bytes,
     swizzle_name,
 )
@@ -73,283 +58,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..model import Instruction
-    from ..model.block_scales import BlockScales
-    from ..model.tensor_memory import TensorMemoryInstruction
-    from .epilogue import Epilogue
-
-__all__ = [
-    "FUNCTIONS", "WORDS", "TensorMemoryPlan", "column_function", "commit_function", "multiply_function", "plan",
-    "source",
-]  # fmt: skip
+__all__ = ["TensorMemoryPlan", "plan", "source"]
 
 COPYING, MULTIPLYING = STORING, STORING + 1  # the numbers of warps
-THREADS = 192
-STATIC_BYTES = 256  # of shared memory, for mbarriers
-MOST_STAGES = 6
-LEAST_COLUMNS = 32  # of an allocation
-PIECE_COLUMNS = 4  # of metadata that a tcgen05.cp.128x128b copies
-METADATA_BOX = PIECE_COLUMNS * LANES * CELL // 64  # elements of 8 bytes of a tensor copy
-
-
-class TensorMemoryPlan(TupleRecord):
-    """The sizes of the kernel: A and B in a stage of one block, the stages, and how many tiles' sums Tensor Memory
-    holds. The instruction is that of a shape and of types."""
-
-    instruction: TensorMemoryInstruction
-    a: Side
-    b: Side
-    stages: int
-    accumulators: int
-    epilogue: Epilogue = NO_EPILOGUE
-    split: int = 1  # the parts of K, and how many products the launch line has: see `gemm_slices`
-    batches: int | None = None
-    scales: BlockScales | None = None  # along K
-    groups: int | None = None  # how many the launch line has
-
-    @property
-    def group(self) -> int:
-        """The blocks that compute one tile."""
-        return self.instruction.form.cta_group
-
-    @property
-    def wave(self) -> int:
-        """The lanes of a warp."""
-        return 32
-
-    @property
-    def block_k(self) -> int:
-        """The k of one stage."""
-        return self.b.depth
-
-    @property
-    def steps(self) -> int:
-        """The products of a stage."""
-        return self.block_k // self.instruction.k
-
-    @property
-    def scale_tiles(self) -> int:
-        """Tiles of scales along k in a stage, of four blocks each; 0 without scales."""
-        inst = self.instruction
-        return self.block_k // inst.block_size // SCALE_BLOCKS if inst.scaled else 0
-
-    @property
-    def scale_bytes(self) -> tuple[int, int]:
-        """The bytes of A's and of B's scales in a stage."""
-        each = self.scale_tiles * SCALE_BYTES
-        return each, each * (self.instruction.n // SCALE_ROWS)
-
-    @property
-    def stage_bytes(self) -> int:
-        """The bytes of a stage of one block."""
-        return self.a.tile.bytes + self.b.tile.bytes + self.cell_bytes
-
-    @property
-    def cell_bytes(self) -> int:
-        """The bytes of a stage that go to Tensor Memory: scales and metadata."""
-        return sum(self.scale_bytes) + self.metadata_columns * LANES * CELL // 8
-
-    @property
-    def metadata_columns(self) -> int:
-        """The columns of a stage's metadata; 0 without a compressed A."""
-        inst = self.instruction
-        return inst.operand("K").registers * self.steps // inst.index_sets() if inst.sparse else 0
-
-    @property
-    def padded(self) -> bool:
-        """Whether elements of A or B are padded on the way to shared memory."""
-        return bool(self.a.packed or self.b.packed)
-
-    @property
-    def sum_columns(self) -> int:
-        """The columns of Tensor Memory that hold a tile's sums."""
-        return self.instruction.operand("D").registers
-
-    @property
-    def halves(self) -> bool:
-        """Whether D is in 16 of each 32 lanes, whose columns two threads share (tcgen05.ld.16x32bx2)."""
-        return "half" in self.instruction.operand("D").layout.places["lane"]
-
-    @property
-    def lane_columns(self) -> int:
-        """The columns that a thread stores."""
-        return self.sum_columns // (2 if self.halves else 1)
-
-    @property
-    def scale_columns(self) -> tuple[int, int]:
-        """The columns that hold A's and B's scales of a stage."""
-        return self.scale_bytes[0] // 128, self.scale_bytes[1] // 128
-
-    @property
-    def cell_columns(self) -> int:
-        """The columns of a stage's scales and metadata."""
-        return sum(self.scale_columns) + self.metadata_columns
-
-    @property
-    def columns(self) -> int:
-        """The columns that are allocated: a power of two."""
-        used = self.accumulators * self.sum_columns + self.stages * self.cell_columns
-        return max(LEAST_COLUMNS, 1 << (used - 1).bit_length())
-
-    @property
-    def shared(self) -> int:
-        """The bytes of dynamic shared memory of a launch."""
-        return self.stages * self.stage_bytes + ALIGNMENT
-
-    @property
-    def threads(self) -> int:
-        """The threads of a block."""
-        return THREADS
-
-    @property
-    def name(self) -> str:
-        """The name of the kernel."""
-        inst, types = self.instruction, self.instruction.types
-        shape = f"m{inst.m}n{inst.n}k{inst.k}_{types['D']}_{types['A']}_{types['B']}"
-        return f"gemm_{kernel_name(inst)}_{shape}{name_ending(self)}"
-
-    @property
-    def reduce_name(self) -> str:
-        """The name of the kernel that adds the parts of K."""
-        return f"{self.name}_reduce"
-
-    def blocks(self, m: int, n: int) -> int:
-        """The blocks of a launch that has one for each tile; a smaller multiple of the group does as well."""
-        return tile_rows(m, self.instruction.m, self.groups) * -(-n // self.instruction.n) * self.group
-
-    def aligned(self, lda: int, ldb: int) -> bool:
-        """Whether TMA takes matrices with these leading dimensions."""
-        return not (lda % multiple(self.a) or ldb % multiple(self.b))
-
-    def scale_box(self, name: str) -> tuple[int, int]:
-        """The box of the tensor map of the scales of A or B: rows of tiles, and words of 8 bytes."""
-        return (1 if name == "A" else self.instruction.n // SCALE_ROWS), self.scale_tiles * SCALE_BYTES // 8
-
-
-def plan(
-    instruction: Instruction, order_a: str, order_b: str, stages: int | None = None, scales: BlockScales | None = None
-) -> TensorMemoryPlan:
-    """The sizes of a kernel around a tcgen05.mma.
-
-    Args:
-        scales: those along K, for which a thread keeps totals.
-
-    Raises:
-        Error: a form, an order or a shape that no kernel is generated for; stages that do not fit.
-
-    >>> import mmacalc
-    >>> mma = mmacalc.instruction("B200", "tcgen05.mma.cta_group::2.kind::f16").shaped(m=256, n=256)
-    >>> found = plan(mma, "row", "col")
-    >>> found.a.extent, found.b.extent, found.a.depth, found.stages, found.accumulators
-    (128, 128, 64, 6, 2)
-    """
-    inst = _with_shape(instruction, scales)
-    form = inst.form
-    _check(inst, order_a, order_b)
-    bits = {name: 8 if form.kind.endswith("f8f6f4") else inst.format(name).bits for name in "AB"}
-    a = side(inst, "A", inst.m // form.cta_group, order_a == "row", bits["A"])
-    b = side(inst, "B", inst.n // form.cta_group, order_b == "col", bits["B"])
-    found = checked_totals(checked_scales(TensorMemoryPlan(inst, a, b, 1, 1), scales))
-    static = STATIC_BYTES + 8 * scale_columns(found)
-    most = (SHARED_BYTES - ALIGNMENT - static) // found.stage_bytes
-    if cells := found.cell_columns:
-        most = min(most, (COLUMNS - found.sum_columns) // cells)
-    if stages is not None and not 2 <= stages <= most:
-        raise Error(f"stages of {inst.name} are 2 to {most} (in {SHARED_BYTES} bytes); got {stages}")
-    found = found._replace(stages=stages or min(MOST_STAGES, most))
-    left = COLUMNS - found.stages * cells
-    return found._replace(accumulators=min(2, left // found.sum_columns))
-
-
-def _with_shape(inst: Instruction, scales: BlockScales | None) -> TensorMemoryInstruction:
-    """The instruction with its shape, the largest where none was named; with scales along K half as wide."""
-    from ..model.tensor_memory import TensorMemoryInstruction
-
-    if not isinstance(inst, TensorMemoryInstruction):
-        raise Error(f"{inst.name} multiplies nothing; a GEMM is generated around tcgen05.mma")
-    return inst.shaped(m=inst.m, n=inst.n // 2 if scales and "n" not in inst.given else inst.n)
-
-
-def _check(inst: TensorMemoryInstruction, order_a: str, order_b: str) -> None:
-    """Refuse what no kernel is generated for.
-
-    Raises:
-        Error: with what is generated instead.
-    """
-    form = inst.form
-    if form.kind not in INPUT_CODES:
-        raise Error(f"the types of kind::{form.kind} are not published: no GEMM is generated around {inst.name}")
-    if form.ws:
-        sparse = ".sp" * form.sparse
-        raise Error(
-            f"a GEMM is generated around tcgen05.mma without .ws; {inst.name} has it: use "
-            f"tcgen05.mma{sparse}.cta_group::1.kind::{form.kind}"
-        )
-    if form.sparse:
-        inst.operand("K")  # or no source says where metadata of this M are
-    turned = [name for name, along in (("A", order_a == "row"), ("B", order_b == "col")) if not along]
-    if turned and form.kind in ("tf32", "mxf4", "mxf4nvf4"):
-        why = ", or in a swizzle of 32-byte atoms, which is not generated" if form.kind == "tf32" else ""
-        raise Error(
-            f"kind::{form.kind} takes A and B with neighbours along k in memory{why}: use order_a='row', "
-            f"order_b='col'; got the other order of {' and '.join(turned)}"
-        )
-    if d_letter(form, inst.m) not in "ABDF":
-        raise Error(f"D of {inst.name} with M = {inst.m} is in no layout that a GEMM is generated for")
-    if inst.scaled and (inst.m // form.cta_group != SCALE_ROWS or inst.n % SCALE_ROWS):
-        raise Error(
-            f"scales are copied 128 rows at a time: a GEMM around {inst.name} has M = {SCALE_ROWS * form.cta_group} "
-            f"and N = 128 or 256; got M = {inst.m}, N = {inst.n}"
-        )
-    for name, order, extent in (("A", order_a == "row", inst.m), ("B", order_b == "col", inst.n)):
-        own, bits = extent // form.cta_group, inst.format(name).bits
-        other = f"order_{name.lower()}='{'row' if name == 'A' else 'col'}'"
-        if not order and form.kind.endswith("f8f6f4") and bits < 8 and own % PADDED_ROW:
-            raise Error(
-                f"{name} of {inst.name} has {own} elements of {bits} bits in a row of memory, which is copied "
-                f"{PADDED_ROW} at a time: use {other}, or an M or N of which each block has as many"
-            )
-        if not order and own * bits // 8 % 16:
-            raise Error(
-                f"{name} of {inst.name} has {own * bits // 8} bytes in a row of memory, which is copied 16 bytes at a "
-                f"time: use {other}, or an N of which each block has 16 bytes"
-            )
-
-
-FUNCTIONS = """\
-// One thread of a warp that has come here whole. ptxas knows by elect.sync that it is one: operands need no loop.
-static __device__ bool elected() {
-    unsigned int found;
-    asm volatile("{ .reg .pred one;\\n"
-                 "elect.sync _|one, 0xffffffff;\\n"
-                 "selp.u32 %0, 1, 0, one; }" : "=r"(found));
-    return found != 0;
-}
-
-// The matrix descriptor of tcgen05: bits 13:0 address / 16, 29:16 leading dimension byte offset / 16, 45:32 stride
-// dimension byte offset / 16, 48:46 = 1, 63:61 swizzle (0 none, 2 128B, 4 64B, 6 32B).
-static __device__ unsigned long long descriptor_at(unsigned int address, int leading, int stride, int swizzle) {
-    return (unsigned long long)((address & 0x3FFFF) >> 4) | (unsigned long long)(leading / 16) << 16
-        | (unsigned long long)(stride / 16) << 32 | 1ull << 46 | (unsigned long long)swizzle << 61;
-}
-"""
-PAIR = """\
-// The address of the same variable in a block of the pair.
-static __device__ unsigned int in_block(unsigned int address, unsigned int rank) {
-    unsigned int found;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(found) : "r"(address), "r"(rank));
-    return found;
-}
-
-static __device__ void arrive_in_pair(unsigned int barrier) {
-    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" : : "r"(barrier) : "memory");
-}
-
-static __device__ void synchronize_pair() {
-    asm volatile("barrier.cluster.arrive.release.aligned;\\n"
-                 "barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-"""
 
 
 def _products(found: TensorMemoryPlan) -> Iterator[str]:
@@ -357,92 +68,16 @@ def _products(found: TensorMemoryPlan) -> Iterator[str]:
     yield from multiply_function(found.instruction)
     if found.instruction.scaled:
         yield "// Starts to copy 512 bytes of scales to four columns, 32 lanes of which have them four times."
-        yield from _cell_function("copy_scales", found.group, "32x128b.warpx4")
+        yield from cell_function("copy_scales", found.group, "32x128b.warpx4")
     if found.instruction.sparse:
         yield "// Starts to copy 2048 bytes of metadata to four columns."
-        yield from _cell_function("copy_metadata", found.group, "128x128b")
+        yield from cell_function("copy_metadata", found.group, "128x128b")
     yield from commit_function(found.group)
-
-
-def _cell_function(name: str, group: int, shape: str) -> Iterator[str]:
-    """The function around a tcgen05.cp."""
-    yield f"static __device__ void {name}(unsigned int to, unsigned long long from) {{"
-    yield f'    asm volatile("tcgen05.cp.cta_group::{group}.{shape} [%0], %1;"'
-    yield '                 : : "r"(to), "l"(from) : "memory");'
-    yield "}"
-    yield ""
-
-
-def multiply_function(inst: Instruction, name: str = "multiply", a_in_tensor_memory: bool = False) -> Iterator[str]:
-    """The function around tcgen05.mma; its A is a matrix descriptor, or an address in Tensor Memory."""
-    words, addresses = ["d", "a", "b", *["metadata"] * inst.sparse, "instruction"], {"d", "metadata"}
-    words += ["a_scales", "b_scales"] * inst.scaled
-    addresses |= {"a_scales", "b_scales", *["a"] * a_in_tensor_memory}
-    wide = {"a", "b"} - addresses  # matrix descriptors
-    parameters = ", ".join([f"unsigned {'long long' if word in wide else 'int'} {word}" for word in words])
-    texts = [f"[%{at}]" if word in addresses else f"%{at}" for at, word in enumerate(words)]
-    given = ", ".join([f'"{"l" if word in wide else "r"}"({word})' for word in words])
-    yield f"// Starts d = a b, or d += a b{'; a is in Tensor Memory' * a_in_tensor_memory}."
-    yield f"static __device__ void {name}({parameters}, bool add) {{"
-    yield '    asm volatile("{ .reg .pred add;\\n"'
-    yield f'                 "setp.ne.u32 add, %{len(words)}, 0;\\n"'
-    yield f'                 "{inst.name} {", ".join(texts)}, add; }}"'
-    yield f'                 : : {given}, "r"((unsigned int)add) : "memory");'
-    yield "}"
-    yield ""
-
-
-def commit_function(group: int) -> Iterator[str]:
-    """The function around tcgen05.commit, of a block or of a pair."""
-    words = "barrier of both blocks" if group == 2 else "barrier"
-    yield f"// Arrives at the {words} when all products that were started are complete."
-    yield "static __device__ void commit(unsigned int barrier) {"
-    every = ".multicast::cluster" if group == 2 else ""
-    name = f"tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster{every}.b64"
-    if group == 2:
-        yield '    asm volatile("{ .reg .b16 both;\\n"'
-        yield '                 "mov.b16 both, 3;\\n"'
-        yield f'                 "{name} [%0], both; }}" : : "r"(barrier) : "memory");'
-    else:
-        yield f'    asm volatile("{name} [%0];" : : "r"(barrier) : "memory");'
-    yield "}"
-    yield ""
 
 
 def _loading(found: TensorMemoryPlan) -> Iterator[str]:
     shape, split = ("16x32bx2", f", {found.lane_columns}") if found.halves else ("32x32b", "")
     yield from column_function("load_columns", loaded(found), shape=shape, split=split)
-
-
-def column_function(
-    name: str,
-    count: int,
-    kind: tuple[str, str] = ("unsigned int", "r"),
-    stores: bool = False,
-    shape: str = "32x32b",
-    split: str = "",
-) -> Iterator[str]:
-    """The function around tcgen05.ld, which waits, or around tcgen05.st, which does not.
-
-    Args:
-        count: columns. kind: the C type of the registers, and their constraint. split: behind the address.
-    """
-    words = [f'"{"=" * (not stores)}{kind[1]}"(word[{number}])' for number in range(count)]
-    if stores:
-        parameters, text = f"unsigned int address, const {kind[0]} *word", f"[%0]{split}, {braced(1, count)}"
-    else:
-        parameters, text = f"{kind[0]} *word, unsigned int address", f"{braced(0, count)}, [%{count}]{split}"
-    yield f"// {count} columns of the lane that this thread {'writes' if stores else 'reads'}."
-    yield f"static __device__ void {name}({parameters}) {{"
-    yield '    asm volatile("bar.warp.sync 0xffffffff;\\n"'
-    yield f'                 "tcgen05.{"st" if stores else "ld"}.sync.aligned.{shape}.x{count}.b32 "'
-    yield from indented(operand_texts({"its columns": text}, ";" if stores else ";\\n"))
-    if not stores:
-        yield '                 "tcgen05.wait::ld.sync.aligned;"'
-    given = ['"r"(address)', *words] if stores else ['"r"(address)']
-    yield from indented(operands([] if stores else words, given, ' : "memory"'))
-    yield "}"
-    yield ""
 
 
 def source(found: TensorMemoryPlan, sizes: tuple[int, int, int]) -> str:
