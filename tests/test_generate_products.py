@@ -9,6 +9,7 @@ from generated_products import Product
 from mmacalc import Error
 from mmacalc.codegen import gemm_cuda, gemm_wgmma
 from mmacalc.codegen.gemm_choice import generated_gemm
+from mmacalc.codegen.gemm_cuda_loads import side_matrices
 from mmacalc.formats import formats_named
 from mmacalc.model.block_scales import block_scales_of
 from samples import rotated, sampled
@@ -141,7 +142,7 @@ def test_each_ldmatrix_of_a_gemm_fills_registers_of_the_warps_own_tiles():
                 except Error:
                     continue
                 for side, tiles in ((found.a, found.tiles_m), (found.b, found.tiles_n)):
-                    loads = gemm_cuda._matrices(inst, side)
+                    loads = side_matrices(inst, side)
                     assert not loads or tiles * inst.operand(side.name).registers % 4 == 0, (inst.name, scales)
                     tried += bool(loads)
     assert tried > 1000
