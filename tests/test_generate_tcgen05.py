@@ -18,6 +18,7 @@ from test_tensor_memory_forms import metadata
 
 ONE, TWO = "tcgen05.mma.cta_group::1.kind::", "tcgen05.mma.cta_group::2.kind::"
 SP_ONE, SP_TWO = "tcgen05.mma.sp.cta_group::1.kind::", "tcgen05.mma.sp.cta_group::2.kind::"
+WS = "tcgen05.mma.ws"
 EMPTY = 0x5A5A5A5A
 CASES = [
     ("sm_100a", f"{ONE}f16", ("row", "col"), {"m": 128, "n": 64}),
@@ -32,6 +33,8 @@ CASES = [
     ("sm_100a", f"{TWO}f16", ("col", "row"), {"m": 128, "n": 128}),
     ("sm_103a", f"{TWO}f8f6f4", ("row", "row"), {"m": 256, "n": 64}),
     ("sm_100a", f"{TWO}i8", ("col", "col"), {"m": 128, "n": 64}),
+    ("sm_100a", f"{WS}.cta_group::1.kind::f16", ("col", "row"), {"m": 64, "n": 64, "a": "bf16"}),
+    ("sm_110a", f"{WS}.cta_group::1.kind::f8f6f4", ("row", "col"), {"m": 32, "n": 128, "b": "e3m2", "d": "f16"}),
 ]
 SCALED = [
     ("sm_100a", f"{ONE}mxf8f6f4.block_scale.block32", ("row", "col"), {"m": 128, "n": 128}),
@@ -51,6 +54,7 @@ SPARSE = [
     ("sm_100a", f"{SP_ONE}mxf8f6f4.block_scale.block32", ("row", "row"), {"n": 128, "a": "e2m1"}),
     ("sm_103a", f"{SP_TWO}mxf4nvf4.block_scale.block16", ("row", "col"), {"n": 256, "scale": "ue4m3"}),
     ("sm_110a", f"{SP_ONE}mxf4.block_scale.block32", ("row", "col"), {"n": 128}),
+    ("sm_100a", f"{WS}.sp.cta_group::1.kind::tf32", ("row", "col"), {"n": 64}),
 ]
 
 
@@ -165,8 +169,7 @@ def test_scales_lie_as_their_copy_to_tensor_memory_takes_them():
     (f"{SP_ONE}f16", {"n": 64, "b": "f16", "m": 64}, "the metadata of M = 64 .* is known for 128 rows per CTA"),
     (f"{SP_ONE}f16", {"block_scales": "1x128,128x128"}, "is sparse"),
     (f"{SP_ONE}f16", {"batch": 2}, "are of dense matrices"),
-    ("tcgen05.mma.ws.sp.cta_group::1.kind::f16", {}, "has it: use tcgen05.mma.sp.cta_group::1.kind::f16"),
-    ("tcgen05.mma.ws.cta_group::1.kind::f16", {}, "has it: use tcgen05.mma.cta_group::1.kind::f16"),
+    (f"{WS}.sp.cta_group::1.kind::f16", {"n": 64, "b": "f16", "m": 64}, "M = 64 is known .* generated with M = 128"),
     (f"{ONE}f16", {"stages": 9}, "stages of .* are 2 to 4"),
     (f"{ONE}i8", {"n": 8, "order_b": "row"}, "B of .* has 8 bytes in a row of memory"),
     (f"{ONE}f16", {"tile": "128x128x64"}, "the shape of tcgen05.mma is its tile: give m and n"),

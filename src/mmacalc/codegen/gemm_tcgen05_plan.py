@@ -222,14 +222,13 @@ def _check(inst: TensorMemoryInstruction, order_a: str, order_b: str) -> None:
     form = inst.form
     if form.kind not in INPUT_CODES:
         raise Error(f"the types of kind::{form.kind} are not published: no GEMM is generated around {inst.name}")
-    if form.ws:
-        sparse = ".sp" * form.sparse
-        raise Error(
-            f"a GEMM is generated around tcgen05.mma without .ws; {inst.name} has it: use "
-            f"tcgen05.mma{sparse}.cta_group::1.kind::{form.kind}"
-        )
     if form.sparse:
         inst.operand("K")  # or no source says where metadata of this M are
+        if inst.m < LANES:
+            raise Error(
+                f"the place of the metadata of {inst.name} with M = {inst.m} is known from an atom of CUTLASS alone, "
+                "which it does not use: a GEMM is generated with M = 128"
+            )
     turned = [name for name, along in (("A", order_a == "row"), ("B", order_b == "col")) if not along]
     if turned and form.kind in ("tf32", "mxf4", "mxf4nvf4"):
         why = ", or in a swizzle of 32-byte atoms, which is not generated" if form.kind == "tf32" else ""
@@ -237,7 +236,7 @@ def _check(inst: TensorMemoryInstruction, order_a: str, order_b: str) -> None:
             f"kind::{form.kind} takes A and B with neighbours along k in memory{why}: use order_a='row', "
             f"order_b='col'; got the other order of {' and '.join(turned)}"
         )
-    if d_letter(form, inst.m) not in "ABDF":
+    if d_letter(form, inst.m) not in "ABDEFG":
         raise Error(f"D of {inst.name} with M = {inst.m} is in no layout that a GEMM is generated for")
     if inst.scaled and (inst.m // form.cta_group != SCALE_ROWS or inst.n % SCALE_ROWS):
         raise Error(
