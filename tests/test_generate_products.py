@@ -100,7 +100,7 @@ SPARSE = [
 
 SPARSE_BY_WGMMA = [
     ("m64n64k32.f32.bf16.bf16", {"epilogue": f"{ALL},bias=column,relu,to=bf16"}, ("row", "col")),
-    ("m64n96k64.f32.e4m3.e5m2", {}, ("col", "row")),
+    ("m64n48k64.f32.e4m3.e5m2", {}, ("col", "row")),
     ("m64n24k32.f16.f16.f16", {"epilogue": "beta,bias=row"}, ("row", "row")),
     ("m64n64k16.f32.tf32.tf32", {"stages": 3}, ("row", "col")),
     ("m64n64k32.f32.f16.f16", {}, ("col", "row")),
