@@ -42,7 +42,12 @@ CASES = [
     ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32", ("row", "col"), (40, 24, 128),
      {"epilogue": f"{ALL},bias=column,to=bf16"}),
     ("sm_100a", "tcgen05.mma.sp.cta_group::2.kind::f16", ("row", "col"), (300, 70, 264),
-     {"n": 64, "a": "bf16", "epilogue": f"{ALL},bias=column,gelu,to=bf16"}),
+     {"n": 64, "a": "bf16", "split_k": 2, "batch": 2, "epilogue": f"{ALL},bias=column,gelu,to=bf16"}),
+    ("sm_90a", f"{WGMMA_SP}.m64n48k64.f32.e4m3.e5m2", ("row", "col"), (140, 50, 544),
+     {"split_k": 2, "batch": 2, "epilogue": "relu,to=f16"}),
+    ("sm_90a", f"{WGMMA_SP}.m64n32k16.f32.tf32.tf32", ("col", "row"), (70, 40, 166), {"split_k": 3}),
+    ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", ("col", "row"), (40, 24, 268),
+     {"split_k": 2, "batch": 2}),
     ("sm_90a", f"{WGMMA}.m64n256k8.f32.tf32.tf32", ("col", "row"), (72, 264, 75), {"split_k": 2, "batch": 2}),
     ("sm_90a", f"{WGMMA}.m64n24k8.f32.tf32.tf32", ("row", "row"), (70, 40, 76), {"epilogue": "bias=row"}),
     ("gfx942", "v_mfma_i32_16x16x32_i8", ("row", "col"), (40, 24, 300), {"split_k": 2, "block_scales": "1x128,1x128"}),
@@ -171,7 +176,7 @@ def test_options_of_a_gemm_are_right_together(target, name, orders, sizes, optio
     ("gfx1100", "v_wmma_f16_16x16x16_f16", {"opsel": 4, "gemm": "9x9x9"}, "leave out opsel"),
     ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", {"cbsz": "fp6", "gemm": "9x9x9"}, "has 6 bits (e2m3): use fp4 or fp8"),
     ("gfx1250", "v_swmmac_f32_16x16x128_fp8_fp8", {"gemm": "9x9x8"}, "one of the two registers of metadata: use a"),
-    ("gfx942", "v_smfmac_f32_16x16x32_f16", {"gemm": "9x9x8", "split_k": 2}, "are of dense matrices without weights"),
+    ("gfx942", "v_smfmac_f32_16x16x32_f16", {"gemm": "9x9x8", "split_k": 2}, "on AMD of dense ones: leave them"),
     ("gfx942", "v_smfmac_i32_16x16x64_i8", {"gemm": "9x9x8", "abid": 1}, "modifiers: leave out abid"),
 ])  # fmt: skip
 def test_a_modifier_that_a_gemm_does_not_carry_out_is_refused(target, name, given, says):

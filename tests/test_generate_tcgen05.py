@@ -168,7 +168,6 @@ def test_scales_lie_as_their_copy_to_tensor_memory_takes_them():
     (f"{ONE}mxf8f6f4.block_scale.block32", {"n": 64}, "M = 128 and N = 128 or 256; got M = 128, N = 64"),
     (f"{SP_ONE}f16", {"n": 64, "b": "f16", "m": 64}, "the metadata of M = 64 .* is known for 128 rows per CTA"),
     (f"{SP_ONE}f16", {"block_scales": "1x128,128x128"}, "is sparse"),
-    (f"{SP_ONE}f16", {"batch": 2}, "are of dense matrices"),
     (f"{WS}.sp.cta_group::1.kind::f16", {"n": 64, "b": "f16", "m": 64}, "M = 64 is known .* generated with M = 128"),
     (f"{ONE}f16", {"stages": 9}, "stages of .* are 2 to 4"),
     (f"{ONE}i8", {"n": 8, "order_b": "row"}, "B of .* has 8 bytes in a row of memory"),

@@ -26,15 +26,14 @@ def fetching(inst: Instruction, steps: int, tiles: str, first: str) -> Iterator[
     depth = inst.index_sets() * inst.k
     words = steps * inst.k // depth
     yield f"// Metadata as mmacalc.pack_sparse lays it out: a word of each lane for {depth} k"
-    yield f"// of {inst.m} rows; those of one stage, and those of the next."
-    yield f"const int depth_words = (K + {depth - 1}) / {depth};"
+    yield f"// of {inst.m} rows, scale_stride words for all k; those of one stage, and those of the next."
     yield f"unsigned int now[{tiles}][{words}], next[{tiles}][{words}];"
     yield "const auto fetch = [&](int k) {"
     yield "#pragma unroll"
     yield f"    for (int i = 0; i < {tiles}; ++i) for (int word = 0; word < {words}; ++word) {{"
     yield f"        const int row = ({first}) / {inst.m} + i, at = k / {depth} + word;"
-    yield f"        const bool inside = row * {inst.m} < M && at < depth_words;"
-    place = f"((long long)row * depth_words + at) * {inst.operand('K').lanes} + lane"
+    yield f"        const bool inside = row * {inst.m} < M && at * {depth} < K;"
+    place = f"((long long)row * scale_stride + at) * {inst.operand('K').lanes} + lane"
     yield f"        next[i][word] = inside ? metadata[{place}] : 0x44444444;"
     yield "    }"
     yield "};"

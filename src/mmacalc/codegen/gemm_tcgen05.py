@@ -113,7 +113,9 @@ def _head(found: TensorMemoryPlan) -> Iterator[str]:
         several = ", and their third dimension" if found.batches else ", B's with theirs" if found.groups else ""
         yield f"// Maps of A's and B's: rows of tiles, 8 bytes to an element, no swizzle, boxes {boxes}{several}."
     if inst.sparse:
-        yield f"// Map of A's metadata: rows of tiles, 8 bytes to an element, no swizzle, box 1 x {METADATA_BOX}."
+        several = ", and their third dimension" * bool(found.batches)
+        box = f"box 1 x {METADATA_BOX}{several}"
+        yield f"// Map of A's metadata: rows of tiles, 8 bytes to an element, no swizzle, {box}."
     pair = ["__cluster_dims__(x, y, z) __attribute__((cluster_dims(x, y, z)))"] * (found.group == 2)
     yield header(GRID_CONSTANT, *pair)
     yield SHARED_ADDRESS.rstrip()
@@ -277,12 +279,13 @@ def _copying(found: TensorMemoryPlan) -> Iterator[str]:
         column = f"tile_n * {tiles}" if tiles > 1 else "tile_n"
         yield f"            copy_box(b_scales + stage * B_SCALES, &B_scales, {at}, {column}, {b});"
     if inst.sparse:
-        row = "tile_m * 2 + rank" if pair else "tile_m"
+        row = "scale_row + " * bool(found.groups) + ("tile_m * 2 + rank" if pair else "tile_m")
+        several = f"{matrix_of(found, 'A')}, " * bool(matrix_of(found, "A"))
         pieces = found.metadata_columns // PIECE_COLUMNS
         yield f"            for (int piece = 0; piece < {pieces}; ++piece)  // {PIECE_COLUMNS} columns of 128 lanes"
         at = f"(k / BLOCK_K * {pieces} + piece) * {METADATA_BOX}"
         to = f"metadata_stages + stage * METADATA + piece * {METADATA_BOX * 8}"
-        yield f"                copy_box({to}, &metadata, {at}, {row}, barrier);"
+        yield f"                copy_box({to}, &metadata, {at}, {row}, {several}barrier);"
     yield "            if (++stage == STAGES) stage = 0, ++round;"
     yield "        }"
     yield "    }"

@@ -23,6 +23,7 @@ from .gemm_scales import checked_depth, declarations, declared, function, passed
 from .gemm_scales import stride as scale_stride
 from .gemm_slices import (
     group_function,
+    group_places,
     is_sliced,
     k_range,
     mapped_group,
@@ -196,11 +197,10 @@ def _constants(found: TmaPlan) -> Iterator[str]:
 
 
 def _kernel(found: TmaPlan) -> Iterator[str]:
-    metadata = "const unsigned int *metadata, " * found.instruction.sparse
     yield ENTRY_OF_ONE_BLOCK
     yield f"{found.name}("
     yield "    const __grid_constant__ tensor_map A, const __grid_constant__ tensor_map B,"
-    yield f"    {mapped_parameters(found.other, metadata + declared(found.other))}) {{"
+    yield f"    {mapped_parameters(found.other, declared(found.other))}) {{"
     yield from indented((*mapped_places(found.other), *_prologue(found)))
     yield from indented(_producer(found))
     yield from indented(_consumer(found))
@@ -211,7 +211,7 @@ def _kernel(found: TmaPlan) -> Iterator[str]:
 def _prologue(found: TmaPlan) -> Iterator[str]:
     yield "extern __shared__ unsigned char memory[];  // STAGES * (A_BYTES + B_BYTES), and up to 1024 to align them"
     yield "__shared__ unsigned long long full[STAGES], empty[STAGES];"
-    yield f"int thread, block, tile_m, tile_n{', group_row' * bool(found.other.groups)};"
+    yield f"int thread, block, tile_m, tile_n{group_places(found.other)};"
     yield 'asm("mov.u32 %0, %%tid.x;" : "=r"(thread));'
     yield 'asm("mov.u32 %0, %%ctaid.x;" : "=r"(block));'
     rows = "M / BLOCK_M + groups" if found.other.groups else "(M + BLOCK_M - 1) / BLOCK_M"
@@ -271,12 +271,12 @@ def _consumer(found: TmaPlan) -> Iterator[str]:
     yield f"// D: {part.operand.pattern}"
     yield from part.variables("d")
     yield f"{accumulator(inst)} sum[TILES] = {{}};"
-    if found.other.scales:
+    if found.other.scales or inst.sparse:
         yield f"const int scale_stride = {scale_stride(found.other)};"
     yield from declarations(found.other, gemm_wgmma.sums_of(found.other, FIRST_ROW), k_range(found.other))
     if inst.sparse:
         yield from fetching(inst, found.steps, "TILES", FIRST_ROW)
-        yield "fetch(0);"
+        yield f"fetch({k_range(found.other)[0]});"
     yield _stages(found)
     if inst.sparse:
         yield from indented(next_words(""))
@@ -330,8 +330,7 @@ def _launch(found: TmaPlan, sizes: tuple[int, int, int]) -> Iterator[str]:
     if not found.aligned(lda, k if found.b.along_k else n, n, n):
         yield from launch_line(found.other, sizes)
         return
-    given = "metadata, " * found.instruction.sparse + passed(found.other)
-    more = parameters(found.instruction, found.epilogue).passed
+    given, more = passed(found.other), parameters(found.instruction, found.epilogue).passed
     if is_sliced(found.other):
         yield from mapped_launch(found.other, sizes, found.blocks(m, n), found.threads, found.shared)
         return

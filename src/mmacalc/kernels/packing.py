@@ -112,7 +112,8 @@ def pack_sparse(instruction: Instruction, matrix: Any, wave: int | None = None) 
     steps, m, k = len(executions), inst.m, inst.k
     order = _order_of_k(inst, size)
     unit = np.lcm(k * (PRODUCTS if inst.in_tensor_memory else steps), len(order))
-    rows, depth = (-(-each // unit) * unit for each, unit in zip(values.shape, (m, unit)))
+    depth, count = -(-values.shape[1] // unit) * unit, -(-len(values) // m)
+    rows = max(count, 1) * m  # of a group without rows, too, of which nothing is returned
     filled = np.zeros((rows, depth))
     filled[: len(values), : values.shape[1]] = values
     kept, index = compress(filled, filled == 0, sparsity, inst.name)
@@ -126,7 +127,8 @@ def pack_sparse(instruction: Instruction, matrix: Any, wave: int | None = None) 
         one = np.zeros_like(words)
         scatter(one, tiles[:, :, step], execution.places("K"))
         words |= one
-    return kept[: len(values), : values.shape[1] // 2], _columns(words) if inst.in_tensor_memory else words[:, :, 0]
+    words = _columns(words[:count]) if inst.in_tensor_memory else words[:count, :, 0]
+    return kept[: len(values), : values.shape[1] // 2], words
 
 
 def _sparse(given: Instruction, wave: int | None) -> Instruction:
@@ -151,8 +153,9 @@ def _sparse(given: Instruction, wave: int | None) -> Instruction:
 def _columns(files: Array) -> Array:
     """Metadata in columns of Tensor Memory, (rows, along k, column, lane), as tcgen05.cp.128x128b takes them."""
     rows, depth, columns, lanes = files.shape
-    pieces = files.reshape(rows, -1, COPIED, lanes // LANES, LANES)
-    return np.ascontiguousarray(pieces.transpose(0, 3, 1, 4, 2)).reshape(-1, depth * columns * LANES)
+    pieces = files.reshape(rows, depth * columns // COPIED, COPIED, lanes // LANES, LANES)
+    found = np.ascontiguousarray(pieces.transpose(0, 3, 1, 4, 2))
+    return found.reshape(rows * lanes // LANES, depth * columns * LANES)
 
 
 def _order_of_k(inst: Instruction, wave: int) -> Array:
