@@ -159,8 +159,12 @@ class Case:
 
         inst = self.product.inst
         self.a = np.stack([thinned(self.rng, each, sparsity(inst)) for each in self.a])
-        kept, self.metadata = mmacalc.pack_sparse(inst, self.a[0], self.product.options.get("wave"))
-        return kept[None]
+        ends, wave = self.product.ends, self.product.options.get("wave")
+        parts = np.split(self.a[0], ends[:-1]) if ends else self.a
+        packed = [mmacalc.pack_sparse(inst, each, wave) for each in parts]
+        kept, words = zip(*packed)
+        self.metadata = np.concatenate(words) if ends else np.stack(words)
+        return np.concatenate(kept)[None] if ends else np.stack(kept)
 
     def _weights(self):
         _, n, k = self.product.sizes
@@ -250,7 +254,7 @@ class Case:
             return self.mapped(token[0])
         if token in ("A_scale_map", "B_scale_map"):
             side = token[0]
-            packed = self.packed_scales(side, product.plan.a.depth // product.inst.block_size).view(np.uint64)
+            packed = self.packed_scales(side, product.plan.block_k // product.inst.block_size).view(np.uint64)
             several = product.options.get("batch") or (product.ends and side == "B")
             box = (*[1] * bool(several), *product.plan.scale_box(side))
             return mmacalc.tensor_map(packed if several else packed[0], box)
@@ -271,7 +275,10 @@ class Case:
         if parameter == "ends":
             return np.array(product.ends, np.int32)
         if parameter == "metadata":
-            return self.metadata
+            if "map" not in token:
+                return self.metadata
+            several, words = bool(product.options.get("batch")), self.metadata.view(np.uint64)
+            return mmacalc.tensor_map(words if several or product.ends else words[0], (*[1] * several, 1, 256))
         assert parameter in ("sums", "workspace"), parameter
         return self.workspace()
 

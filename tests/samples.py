@@ -27,7 +27,8 @@ def rotated(values, others):
 
 def sized(values, count, first=0, whole=None):
     """The values as parameters: `./test` runs `count` of them, from the one numbered `first`, so that tests of the same
-    values can take others; `./test --all` runs `whole` more, as many again if nothing is said; the rest is `exhaustive`."""
+    values can take others; `./test --all` runs `whole` more, as many again if nothing is said; `./test --exhaustive`
+    the rest."""
     values = list(values)
     quick = spread(range(len(values)), count, first)
     rest = [at for at in range(len(values)) if at not in quick]

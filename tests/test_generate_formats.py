@@ -139,7 +139,7 @@ def test_a_matrix_that_is_not_sparse_is_not_packed():
     matrix[3, 4:7] = 1
     with pytest.raises(Error, match="row 3 has more than 2 values that are not zero in k = 4 to 7"):
         mmacalc.pack_sparse(inst, matrix)
-    with pytest.raises(Error, match=r"pack_sparse takes an mma\.sp"):
+    with pytest.raises(Error, match="pack_sparse takes a sparse instruction"):
         mmacalc.pack_sparse(mmacalc.instruction("sm_80", f"{MMA}.m16n8k16.row.col.f32.f16.f16.f32"), np.zeros((16, 32)))
 
 
@@ -149,6 +149,22 @@ def test_a_kernel_says_where_elements_lie_that_are_narrower_than_their_bytes(giv
     for a, b in (("e2m1", "e4m3"), ("e5m2", "e3m2"), ("e4m3", "e5m2")):
         inst = mmacalc.instruction("sm_120a", f"{MMA}.m16n8k32.row.col.kind::f8f6f4.f32.{a}.{b}.f32")
         assert (said in mmacalc.generate(inst, **given)) == ({a, b} != {"e4m3", "e5m2"})
+
+
+@pytest.mark.parametrize(("warpgroup", "warp"), [
+    ("m64n8k32.f32.f16.f16", "m16n8k32.row.col.f32.f16.f16.f32"),
+    ("m64n8k64.s32.s8.s8", "m16n8k64.row.col.s32.s8.s8.s32"),
+    ("m64n8k16.f32.tf32.tf32", "m16n8k16.row.col.f32.tf32.tf32.f32"),
+])  # fmt: skip
+def test_a_warp_of_wgmma_has_the_metadata_of_mma_sp(warpgroup, warp):
+    of_wgmma = mmacalc.instruction("sm_90a", f"wgmma.mma_async.sp.sync.aligned.{warpgroup}")
+    of_mma = mmacalc.instruction("sm_90a", f"mma.sp.sync.aligned.{warp}")
+    rng = np.random.default_rng(0)
+    matrix = thinned(rng, rng.integers(-2, 3, (150, 320)).astype(float), sparsity(of_mma))
+    (kept, words), (same, each) = (mmacalc.pack_sparse(inst, matrix) for inst in (of_wgmma, of_mma))
+    assert np.array_equal(kept, same)
+    warps = words.reshape(*words.shape[:2], 4, 32).swapaxes(1, 2).reshape(-1, words.shape[1], 32)
+    assert np.array_equal(warps[: len(each)], each)
 
 
 @pytest.mark.parametrize(

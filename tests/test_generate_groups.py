@@ -11,6 +11,7 @@ from samples import sampled
 from test_generate_block_scales import DEEPSEEK, MMA, TCGEN05, WGMMA
 from test_generate_slices import MXF8, NVF4
 
+MMA_SP, WGMMA_SP = "mma.sp.sync.aligned", "wgmma.mma_async.sp.sync.aligned"
 ENDS = ([0, 37, 37, 166, 171], [5], [64, 128, 256], [300, 300, 450, 700])
 """Groups without rows, smaller and larger than a tile."""
 CASES = [
@@ -44,6 +45,10 @@ CASES = [
     ("sm_80", f"{MMA}.m16n8k64.row.col.s32.s4.s4.s32", ("row", "col"), ENDS[0], (40, 192), {}),
     ("sm_100a", f"{TCGEN05}2.kind::mxf4nvf4.block_scale.block16", ("row", "col"), ENDS[0], (140, 352),
      {"n": 128, "scale": "ue4m3"}),
+    ("sm_90a", f"{WGMMA_SP}.m64n64k32.f32.bf16.bf16", ("row", "row"), ENDS[0], (72, 272), {"epilogue": "bias=column"}),
+    ("sm_80", f"{MMA_SP}.m16n8k64.row.col.s32.s8.s8.s32", ("row", "col"), ENDS[0], (37, 264), {}),
+    ("sm_100a", "tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.block_scale.block32", ("row", "col"), ENDS[3], (140, 328),
+     {"n": 128, "epilogue": "scale=row"}),
 ]  # fmt: skip
 
 
@@ -59,7 +64,8 @@ def test_groups_of_rows_are_multiplied_each_by_its_own_b(target, name, orders, e
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"batch": 2}, "neither with batch nor with split_k"),
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"groups": 0}, "groups is from 1 to 65535; got 0"),
     ("gfx942", "v_mfma_f32_32x32x16_fp8_fp8", {"block_scales": "128x128,128x128"}, "are for single rows, 1x128"),
-    ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", {}, "are of dense matrices"),
+    ("gfx942", "v_smfmac_f32_16x16x32_f16", {}, "on AMD of dense ones"),
+    ("sm_100a", "tcgen05.mma.sp.cta_group::2.kind::f16", {}, "are generated with cta_group::1"),
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"language": "triton"}, "leave out groups"),
 ])  # fmt: skip
 def test_groups_that_cannot_be_are_refused(target, name, given, says):

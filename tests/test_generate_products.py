@@ -9,10 +9,12 @@ from generated_products import Product
 from mmacalc import Error
 from mmacalc.codegen import gemm_cuda, gemm_wgmma
 from mmacalc.codegen.gemm_choice import generated_gemm
+from mmacalc.codegen.gemm_cuda_loads import side_matrices
 from mmacalc.formats import formats_named
 from mmacalc.model.block_scales import block_scales_of
 from samples import rotated, sampled
 
+WGMMA_SP = "wgmma.mma_async.sp.sync.aligned"
 MMA, WGMMA, TCGEN05 = "mma.sync.aligned", "wgmma.mma_async.sync.aligned", "tcgen05.mma.cta_group::"
 ALL = "alpha,beta,scale=row,scale=column"
 CASES = [
@@ -39,6 +41,13 @@ CASES = [
      ("row", "col"), (40, 24, 192), {"epilogue": "beta,bias=row,relu,to=f16"}),
     ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32", ("row", "col"), (40, 24, 128),
      {"epilogue": f"{ALL},bias=column,to=bf16"}),
+    ("sm_100a", "tcgen05.mma.sp.cta_group::2.kind::f16", ("row", "col"), (300, 70, 264),
+     {"n": 64, "a": "bf16", "split_k": 2, "batch": 2, "epilogue": f"{ALL},bias=column,gelu,to=bf16"}),
+    ("sm_90a", f"{WGMMA_SP}.m64n48k64.f32.e4m3.e5m2", ("row", "col"), (140, 50, 544),
+     {"split_k": 2, "batch": 2, "epilogue": "relu,to=f16"}),
+    ("sm_90a", f"{WGMMA_SP}.m64n32k16.f32.tf32.tf32", ("col", "row"), (70, 40, 166), {"split_k": 3}),
+    ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", ("col", "row"), (40, 24, 268),
+     {"split_k": 2, "batch": 2}),
     ("sm_90a", f"{WGMMA}.m64n256k8.f32.tf32.tf32", ("col", "row"), (72, 264, 75), {"split_k": 2, "batch": 2}),
     ("sm_90a", f"{WGMMA}.m64n24k8.f32.tf32.tf32", ("row", "row"), (70, 40, 76), {"epilogue": "bias=row"}),
     ("gfx942", "v_mfma_i32_16x16x32_i8", ("row", "col"), (40, 24, 300), {"split_k": 2, "block_scales": "1x128,1x128"}),
@@ -94,7 +103,22 @@ SPARSE = [
 """A product that fills a register of metadata, or a half, or a quarter; whose k is relabelled, or not."""
 
 
-@sampled(("case", "orders"), rotated(SPARSE, [("row", "col"), ("col", "row"), ("row", "row")]), 3, whole=9)
+SPARSE_BY_WGMMA = [
+    ("m64n64k32.f32.bf16.bf16", {"epilogue": f"{ALL},bias=column,relu,to=bf16"}, ("row", "col")),
+    ("m64n48k64.f32.e4m3.e5m2", {}, ("col", "row")),
+    ("m64n24k32.f16.f16.f16", {"epilogue": "beta,bias=row"}, ("row", "row")),
+    ("m64n64k16.f32.tf32.tf32", {"stages": 3}, ("row", "col")),
+    ("m64n64k32.f32.f16.f16", {}, ("col", "row")),
+    ("m64n32k64.s32.s8.u8", {"epilogue": "silu,to=f16"}, ("row", "col")),
+    ("m64n136k16.f32.tf32.tf32", {}, ("col", "row")),
+]
+EVERY_SPARSE = [
+    *rotated(SPARSE, [("row", "col"), ("col", "row"), ("row", "row")]),
+    *[(("sm_90a", f"{WGMMA_SP}.{name}", options), orders) for name, options, orders in SPARSE_BY_WGMMA],
+]
+
+
+@sampled(("case", "orders"), EVERY_SPARSE, 5, whole=17)
 def test_a_product_of_a_sparse_a_is_right_without_bank_conflicts(case, orders, tmp_path):
     target, name, options = case
     for sizes, seed in (((160, 144, 384), 0), ((70, 41, 268), 1)):
@@ -123,7 +147,7 @@ def test_each_ldmatrix_of_a_gemm_fills_registers_of_the_warps_own_tiles():
                 except Error:
                     continue
                 for side, tiles in ((found.a, found.tiles_m), (found.b, found.tiles_n)):
-                    loads = gemm_cuda._matrices(inst, side)
+                    loads = side_matrices(inst, side)
                     assert not loads or tiles * inst.operand(side.name).registers % 4 == 0, (inst.name, scales)
                     tried += bool(loads)
     assert tried > 1000
@@ -152,7 +176,7 @@ def test_options_of_a_gemm_are_right_together(target, name, orders, sizes, optio
     ("gfx1100", "v_wmma_f16_16x16x16_f16", {"opsel": 4, "gemm": "9x9x9"}, "leave out opsel"),
     ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", {"cbsz": "fp6", "gemm": "9x9x9"}, "has 6 bits (e2m3): use fp4 or fp8"),
     ("gfx1250", "v_swmmac_f32_16x16x128_fp8_fp8", {"gemm": "9x9x8"}, "one of the two registers of metadata: use a"),
-    ("gfx942", "v_smfmac_f32_16x16x32_f16", {"gemm": "9x9x8", "split_k": 2}, "are of dense matrices without weights"),
+    ("gfx942", "v_smfmac_f32_16x16x32_f16", {"gemm": "9x9x8", "split_k": 2}, "on AMD of dense ones: leave them"),
     ("gfx942", "v_smfmac_i32_16x16x64_i8", {"gemm": "9x9x8", "abid": 1}, "modifiers: leave out abid"),
 ])  # fmt: skip
 def test_a_modifier_that_a_gemm_does_not_carry_out_is_refused(target, name, given, says):

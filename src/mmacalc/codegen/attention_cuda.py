@@ -24,7 +24,7 @@ from .attention_parts import (
     stores,
 )
 from .fragments import fragment, runs
-from .gemm_cuda import PERMUTED, product_functions
+from .gemm_cuda_loads import PERMUTED, product_functions
 from .gemm_staging import VECTOR, copy_async
 from .ldmatrix import matrices
 from .ptx import SYNCHRONIZE

@@ -20,9 +20,10 @@ from math import gcd
 from ..families.descriptors import SWIZZLES, instruction_descriptor
 from .attention_parts import Held, is_fp8, logarithms, masked, rounded_words, seen, shares, softmax_functions
 from .attention_tma import copying, descriptor, kernel_head, launch, step_offset, top
-from .gemm_tcgen05 import FUNCTIONS, WORDS, column_function, commit_function, multiply_function
+from .gemm_tcgen05_store import WORDS
 from .ptx import SYNCHRONIZE
 from .source import indented
+from .tcgen05_functions import FUNCTIONS, column_function, commit_function, multiply_function
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

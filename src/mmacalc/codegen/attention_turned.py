@@ -12,7 +12,7 @@ Sources: PTX ISA 9.1, sections 9.7.14.5 (ldmatrix, stmatrix), 9.7.15.5 (wgmma: B
 from __future__ import annotations
 
 from .attention_cuda_plan import TURNED_PLACES
-from .gemm_cuda import PERMUTED, matrix_loads
+from .gemm_cuda_loads import PERMUTED, matrix_loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

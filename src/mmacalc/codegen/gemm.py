@@ -18,11 +18,11 @@ from ..base.errors import Error
 from ..base.records import TupleRecord
 from .epilogue import NO_EPILOGUE, output_format
 from .fragments import fragment, runs
-from .gemm_lds import COPIES, LINE, VECTOR, compression, padded_sides, run_bytes, swizzled, transposing
+from .gemm_lds import COPIES, LINE, VECTOR, padded_sides, run_bytes, swizzled, transposing
 from .gemm_scales import checked_scales
 from .gemm_slices import name_ending, tile_rows
 from .source import extents, memory_type
-from .staging import Side
+from .staging import Side, compression
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,11 +1,9 @@
 """A tiled GEMM kernel in CUDA around mma.sync: cp.async into several stages, ldmatrix, bounds for any size.
 
 Each block computes a tile of D with four warps, two by two; each warp keeps its part in accumulators. A and B are
-staged in shared memory in the order of memory, under a swizzle that keeps reads free of bank conflicts. Where memory
-has rows instead of k contiguous, ldmatrix.trans turns elements of 16 bits over, and with byte permutations those of 8
-bits (`ldmatrix.Pairs`); larger ones are loaded one by one. While one stage is multiplied, cp.async (from sm_80 on)
-fetches those behind it; there is one barrier for each stage. Two kernels are written: one for matrices whose rows begin
-at multiples of 16 bytes, one for all others, which copies element by element.
+staged in shared memory in the order of memory, under a swizzle that keeps reads free of bank conflicts. While one stage
+is multiplied, cp.async (from sm_80 on) fetches those behind it; there is one barrier for each stage. Two kernels are
+written: one for matrices whose rows begin at multiples of 16 bytes, one for others, copied element by element.
 """
 
 from __future__ import annotations
@@ -17,9 +15,20 @@ from ..memory_access.answer import memory
 from ..memory_access.swizzles import MODES
 from . import gemm_weights
 from .epilogue import finishing, output_format
-from .fragments import fragment, runs, total
+from .fragments import fragment, runs
+from .gemm_cuda_loads import (
+    PERMUTED,
+    by_matrix,
+    filled,
+    product_functions,
+    side_matrices,
+    side_pairs,
+    stage_places,
+    tile_order,
+)
 from .gemm_scales import Sums, checked_scales, declarations, end_of_stage, finer_blocks, first_of_tile, function
 from .gemm_slices import group_function, reduction, tile_plan
+from .gemm_sparse import fetching, next_words, selected
 from .gemm_staging import (
     CudaPlan,
     accumulator,
@@ -34,12 +43,11 @@ from .gemm_staging import (
     next_stage,
     output_of,
     place_of_block,
-    registers_of,
     staging,
     tile_arguments,
 )
-from .ldmatrix import matrices, pairs
-from .ptx import SYNCHRONIZE, braced, operand_texts, operands
+from .ldmatrix import matrices
+from .ptx import SYNCHRONIZE
 from .source import indented
 from .staging import Side, matrix_swizzle
 
@@ -51,11 +59,10 @@ if TYPE_CHECKING:
     from ..model import Instruction
     from ..model.block_scales import BlockScales
     from .fragments import Digit, Fragment, Item
-    from .ldmatrix import Matrices, Pairs
 
     Place = TypeVar("Place", Digit, Item)
 
-__all__ = ["PERMUTED", "matrix_loads", "plan", "product_functions", "source"]
+__all__ = ["plan", "source"]
 
 WARPS = 2  # along M and along N
 WARP_M, WARP_N = 64, 64  # the part of D that a warp computes; half the columns where it takes too many registers
@@ -159,15 +166,10 @@ def _side(inst: Instruction, name: str, extent: int, depth: int, bits: int, alon
     # The rows of a compressed A cannot alternate: its metadata has them in their order.
     turned = not along_k and bits != 16 and inst.sparse and name == "A"
     side = Side(name, extent, depth, element_of(inst, name), max(8, bits), along_k, turned)
-    if _matrices(inst, side) or _pairs(inst, side):
+    if side_matrices(inst, side) or side_pairs(inst, side):
         return side._replace(swizzle=matrix_swizzle(side.tile.row_bytes))
-    found = memory(operand, _order(side), ld=depth if side.rows_of_k else extent).search().swizzle
+    found = memory(operand, tile_order(side), ld=depth if side.rows_of_k else extent).search().swizzle
     return side._replace(swizzle=found or MODES["none"])
-
-
-def _order(side: Side) -> str:
-    """The order in memory that the tile has."""
-    return "row" if side.rows_of_k == (side.name == "A") else "col"
 
 
 def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:
@@ -201,101 +203,14 @@ def _constants(found: CudaPlan) -> Iterator[str]:
     yield ""
 
 
-# --- from shared memory to registers, and the product ---
-
-PERMUTED = """\
-// Four bytes of two words, those that the digits of `which` name.
-static __device__ unsigned int permuted(unsigned int first, unsigned int second, unsigned int which) {
-    unsigned int found;
-    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(found) : "r"(first), "r"(second), "r"(which));
-    return found;
-}
-"""
-
-
 def _products(found: CudaPlan) -> Iterator[str]:
     inst = found.instruction
     sides = found.a, found.b
-    given = [_matrices(inst, side) for side in sides]
-    paired = any(_pairs(inst, side) for side in sides)
+    given = [side_matrices(inst, side) for side in sides]
+    paired = any(side_pairs(inst, side) for side in sides)
     yield from product_functions(inst, {matrix.transposed for matrix in given if matrix} | {True} & {paired})
     if paired:
         yield PERMUTED
-
-
-def matrix_loads(trans: bool) -> Iterator[str]:
-    """The function `load_matrices`, or `load_matrices_turned`."""
-    name = f"ldmatrix.sync.aligned.m8n8.x4{'.trans' * trans}.shared.b16"
-    yield f"// Four 8x8 matrices{' of 16-bit elements, turned over' * trans}; each lane names a row."
-    parameters = "unsigned int *word, unsigned int row"
-    yield f"static __device__ void load_matrices{'_turned' * trans}({parameters}) {{"
-    yield f'    asm volatile("{name} {braced(0, 4)}, [%4];"'
-    outputs = [f'"=r"(word[{number}])' for number in range(4)]
-    yield from indented(operands(outputs, ['"r"(row)'], ' : "memory"'))
-    yield "}"
-    yield ""
-
-
-def product_functions(inst: Instruction, transposed: set[bool]) -> Iterator[str]:
-    """The functions `load_matrices` (and `load_matrices_turned`) and `multiply` around PTX.
-
-    Args:
-        transposed: of the matrices that are loaded, whether they are turned over.
-    """
-    for trans in sorted(transposed):
-        yield from matrix_loads(trans)
-    d, a, b = (registers_of(inst, name) for name in "DAB")
-    yield "// d += a b"
-    yield from _templates(inst)
-    more = ", unsigned int metadata" * inst.sparse + ", unsigned int a_scale, unsigned int b_scale" * inst.scaled
-    yield f"static __device__ void multiply({d[0]} *d, const {a[0]} *a, const {b[0]} *b{more}) {{"
-    texts, first = {}, 0
-    for name, (_, _, count) in (("D", d), ("A", a), ("B", b)):
-        texts[name] = braced(first, count)
-        first += count
-    texts["C"] = texts["D"]
-    further = _further(inst, texts, first)
-    yield f'    asm volatile("{inst.name} "'
-    yield from indented(operand_texts(texts, ";"))
-    outputs = [f'"+{d[1]}"(d[{number}])' for number in range(d[2])]
-    inputs = [
-        f'"{kind}"({letter}[{number}])' for letter, (_, kind, many) in (("a", a), ("b", b)) for number in range(many)
-    ]
-    yield from indented(operands(outputs, [*inputs, *further]))
-    yield "}"
-    yield ""
-
-
-def _templates(inst: Instruction) -> Iterator[str]:
-    """What is a constant of each product: which lanes' metadata, or which bytes and lanes of scales."""
-    if inst.sparse:
-        yield "template <int selector>"
-    if inst.scaled:
-        yield "template <int byte, int a_thread, int b_thread>"
-
-
-def _further(inst: Instruction, texts: dict[str, str], number: int) -> list[str]:
-    """The inputs behind A and B, whose texts are added."""
-    if inst.sparse:
-        texts["metadata, selector"] = f"%{number}, %{number + 1}"
-        return ['"r"(metadata)', '"n"(selector)']
-    if inst.scaled:
-        a, b = (f"%{number + at}, {{%{number + at + 1}, %{number + at + 2}}}" for at in (0, 3))
-        texts["scales of A, {byte, thread}"], texts["scales of B, {byte, thread}"] = a, b
-        return ['"r"(a_scale)', '"n"(byte)', '"n"(a_thread)', '"r"(b_scale)', '"n"(byte)', '"n"(b_thread)']
-    return []
-
-
-def _matrices(inst: Instruction, side: Side) -> Matrices | None:
-    """The matrices that fill a side's registers; None where it is loaded element by element."""
-    if side.bytes * 8 != max(8, inst.operand(side.name).placement.slot_bits):  # weights
-        return None
-    return matrices(fragment(inst.operand(side.name)), _order(side))
-
-
-def _pairs(inst: Instruction, side: Side) -> Pairs | None:
-    """How pairs of elements fill a side's registers; None where they do not."""
-    return None if side.rows_of_k else pairs(fragment(inst.operand(side.name)))
 
 
 def _sums_of(found: CudaPlan) -> Fragment:
@@ -327,82 +242,22 @@ def _prologue(found: CudaPlan, a: Fragment, b: Fragment, d: Fragment) -> Iterato
     yield from place_of_block(found, 128)
     yield "const int lane = thread % 32, warp = thread / 32;"
     yield "const int warp_m = warp / WARPS * (BLOCK_M / WARPS), warp_n = warp % WARPS * (BLOCK_N / WARPS);"
-    by_matrix = [side.name for side in (found.a, found.b) if _by_matrix(found.instruction, side)]
+    loaded = [side.name for side in (found.a, found.b) if by_matrix(found.instruction, side)]
     for name, part in (("A", a), ("B", b), ("D", d)):
         yield f"// {name}: {part.operand.pattern}"
-        if name not in by_matrix:
+        if name not in loaded:
             yield from part.variables(name.lower())
     yield f"{accumulator(found.instruction)} sum[TILES_M][TILES_N] = {{}};"
-    for name in by_matrix:
+    for name in loaded:
         yield f"const unsigned int {name.lower()}_stages = shared_address({name.lower()}_tiles);"
     yield ""
     yield "// Where the warp's parts of a stage lie in shared memory."
     for side, part in ((found.a, a), (found.b, b)):
-        yield from _offsets(found, side, part)
-    if any(_pairs(found.instruction, side) for side in (found.a, found.b)):
+        yield from stage_places(found, side, part)
+    if any(side_pairs(found.instruction, side) for side in (found.a, found.b)):
         yield "// The bytes of a lane's four k, of the even and of the odd row."
         yield "const unsigned int even = lane % 4 < 2 ? 0x6420 : 0x2064, odd = even + 0x1111;"
     yield ""
-
-
-def _by_matrix(inst: Instruction, side: Side) -> bool:
-    """Whether ldmatrix loads a side."""
-    return bool(_matrices(inst, side) or _pairs(inst, side))
-
-
-def _offsets(found: CudaPlan, side: Side, part: Fragment) -> Iterator[str]:
-    """The places of a lane's first matrix in a stage, for all steps; where rows are k, for all tiles."""
-    inst, letter = found.instruction, side.name.lower()
-    given, paired = _matrices(inst, side), _pairs(inst, side)
-    warp, extent, tiles = ("warp_m", inst.m, "TILES_M") if side.name == "A" else ("warp_n", inst.n, "TILES_N")
-    if paired:
-        yield f"const int {letter}_row = {paired.row};"
-        yield f"int {letter}_at[{tiles}];"
-        yield f"for (int tile = 0; tile < {tiles}; tile += {paired.each})"
-        yield f"    {letter}_at[tile] = {letter}_place({letter}_row, {warp} + {extent} * tile{paired.column});"
-        return
-    if given is None:
-        if not side.rows_of_k:
-            yield from _element_offsets(side, part, warp, extent)
-        return
-    count = registers_of(inst, side.name)[2]
-    each = 4 // count  # tiles that one ldmatrix fills
-    more = f" + {extent} * (lane / {8 * count})" if each > 1 else ""
-    if side.rows_of_k:
-        yield f"int {letter}_at[{found.steps}];"
-        yield f"for (int step = 0; step < {found.steps}; ++step)"
-        byte = total([(side.tile.row_bytes // found.steps, "step"), (1, given.byte())])
-        yield f"    {letter}_at[step] = {letter}_place({warp}{more} + {given.row()}, {byte});"
-        return
-    yield f"int {letter}_at[{tiles}];"
-    yield f"for (int tile = 0; tile < {tiles}; tile += {each})"
-    byte = f"({warp} + {extent} * tile{more}) * {side.bytes}" + (f" + {given.byte()}" if given.byte() != "0" else "")
-    yield f"    {letter}_at[tile] = {letter}_place({given.row()}, {byte});"
-
-
-def _period(side: Side, extent: int) -> tuple[int, int]:
-    """How many tiles of a side whose rows are k the swizzle puts at places of their own, and their bytes in a row: the
-    tiles behind them lie as many bytes on."""
-    span = 1 << (side.swizzle.bits + side.swizzle.base) if side.swizzle.bits else 1
-    return max(1, span // (extent * side.bytes)), max(span, extent * side.bytes)
-
-
-def _element_offsets(side: Side, part: Fragment, warp: str, extent: int) -> Iterator[str]:
-    """The places of a lane's elements in the first row of k, where rows are k: one for each of its rows of A."""
-    letter = side.name.lower()
-    k, first = _element_place(side, part)
-    places, (tiles, _) = _across(side, part), _period(side, extent)
-    yield f"int {letter}_at[{tiles}][{len(places)}];  // of tiles that the swizzle tells apart"
-    yield f"for (int tile = 0; tile < {tiles}; ++tile) {{"
-    for number, place in enumerate(places):
-        byte = total([(extent * side.bytes, "tile"), (side.bytes, f"({warp} + {first})")], place * side.bytes)
-        yield f"    {letter}_at[tile][{number}] = {letter}_place({k}, {byte});"
-    yield "}"
-
-
-def _across(side: Side, part: Fragment) -> list[int]:
-    """The rows of A (columns of B) of a lane's elements, from its first."""
-    return sorted({item.row if side.name == "A" else item.column for item in part.items})
 
 
 def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
@@ -417,7 +272,7 @@ def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
     yield "    copy_stage(stage ? stage - 1 : STAGES - 1);"
     for side in (found.a, found.b):
         letter = side.name.lower()
-        if _by_matrix(inst, side):
+        if by_matrix(inst, side):
             yield f"    const unsigned int {letter}_tile = {letter}_stages + stage * {side.name}_BYTES;"
         else:
             yield f"    const unsigned char *{letter}_tile = {letter}_tiles[stage];"
@@ -431,7 +286,7 @@ def _loop(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
     yield "#pragma unroll"
     yield f"    for (int step = 0; step < {found.steps}; ++step) {{"
     for side, part, tiles in ((found.a, a, "TILES_M"), (found.b, b, "TILES_N")):
-        yield from indented(_fill(found, side, part, tiles), 2)
+        yield from indented(filled(found, side, part, tiles), 2)
     yield "#pragma unroll"
     yield "        for (int i = 0; i < TILES_M; ++i)"
     yield "#pragma unroll"
@@ -463,7 +318,7 @@ def _weighted(found: CudaPlan, a: Fragment) -> Iterator[str]:
         yield from gemm_weights.operand_lines(found, step)
         yield "{"
         yield f"    constexpr int step = {step};"
-        yield from indented(_fill(found, found.a, a, "TILES_M"))
+        yield from indented(filled(found, found.a, a, "TILES_M"))
         yield "#pragma unroll"
         yield "    for (int i = 0; i < TILES_M; ++i)"
         yield "#pragma unroll"
@@ -473,22 +328,8 @@ def _weighted(found: CudaPlan, a: Fragment) -> Iterator[str]:
 
 def _fetching(found: CudaPlan) -> Iterator[str]:
     """How a stage's metadata or scales come from memory to registers, one stage ahead."""
-    inst = found.instruction
-    if inst.sparse:
-        count = inst.index_sets()
-        words = found.steps // count
-        yield f"// Metadata as mmacalc.pack_sparse lays it out: a word of each lane for {count * inst.k} k"
-        yield f"// of {inst.m} rows; those of one stage, and those of the next."
-        yield f"const int depth_words = (K + {count * inst.k - 1}) / {count * inst.k};"
-        yield f"unsigned int now[TILES_M][{words}], next[TILES_M][{words}];"
-        yield "const auto fetch = [&](int k) {"
-        yield "#pragma unroll"
-        yield f"    for (int i = 0; i < TILES_M; ++i) for (int word = 0; word < {words}; ++word) {{"
-        yield f"        const int row = (first_m + warp_m) / {inst.m} + i, at = k / {count * inst.k} + word;"
-        yield f"        const bool inside = row * {inst.m} < M && at < depth_words;"
-        yield "        next[i][word] = inside ? metadata[((long long)row * depth_words + at) * 32 + lane] : 0x44444444;"
-        yield "    }"
-        yield "};"
+    if found.instruction.sparse:
+        yield from fetching(found.instruction, found.steps, "TILES_M", "first_m + warp_m")
     else:
         yield from _scales_fetched(found)
     yield "fetch(0);"
@@ -541,15 +382,12 @@ def _scale_words(found: CudaPlan) -> int:
 def _steps(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
     """The products of a stage, step by step: what chooses metadata and scales is a constant of each."""
     inst = found.instruction
-    for letter in ("",) if inst.sparse else ("a_", "b_"):
-        yield "#pragma unroll"
-        yield f"for (int n = 0; n < sizeof({letter}now) / 4; ++n) {letter}now[0][n] = {letter}next[0][n];"
-    yield "fetch(k + BLOCK_K);  // arrives while this stage is multiplied"
+    yield from next_words("" if inst.sparse else "a_", *["b_"] * inst.scaled)
     for step in range(found.steps):
         yield "{"
         yield f"    constexpr int step = {step};"
         for side, part, tiles in ((found.a, a, "TILES_M"), (found.b, b, "TILES_N")):
-            yield from indented(_fill(found, side, part, tiles))
+            yield from indented(filled(found, side, part, tiles))
         yield "#pragma unroll"
         yield f"    for (int i = 0; i < TILES_M; i += {2 if inst.scaled else 1})"
         yield "#pragma unroll"
@@ -562,8 +400,8 @@ def _steps(found: CudaPlan, a: Fragment, b: Fragment) -> Iterator[str]:
 def _step_products(found: CudaPlan, step: int) -> Iterator[str]:
     inst = found.instruction
     if inst.sparse:
-        count = inst.index_sets()
-        yield f"multiply<{step % count}>(sum[i][j].word, a_part[i], b_part[j], now[i][{step // count}]);"
+        word, selector = selected(inst, step)
+        yield f"multiply<{selector}>(sum[i][j].word, a_part[i], b_part[j], now[i][{word}]);"
         return
     first = step * inst.k // inst.block_size
     word, byte = divmod(first, SCALE_BLOCKS)
@@ -572,87 +410,6 @@ def _step_products(found: CudaPlan, step: int) -> Iterator[str]:
             parts = f"sum[i + {i}][j + {j}].word, a_part[i + {i}], b_part[j + {j}]"
             scales = f"a_now[i / 2][{word}], b_now[j / 4][{word}]"
             yield f"multiply<{byte}, {i}, {j}>({parts}, {scales});"
-
-
-def _fill(found: CudaPlan, side: Side, part: Fragment, tiles: str) -> Iterator[str]:
-    """The registers of one operand for one step: by ldmatrix, four registers at once, or element by element."""
-    inst, letter = found.instruction, side.name.lower()
-    kind, _, count = registers_of(inst, side.name)
-    yield f"{kind} {letter}_part[{tiles}][{count}];"
-    warp, extent = ("warp_m", inst.m) if side.name == "A" else ("warp_n", inst.n)
-    given, paired = _matrices(inst, side), _pairs(inst, side)
-    yield "#pragma unroll"
-    row_bytes = side.tile.row_bytes
-    if paired:
-        yield from _fill_by_pairs(found, side, paired, tiles)
-        return
-    if given is None and not side.rows_of_k:
-        yield from _fill_from_rows_of_k(found, side, part, tiles)
-        return
-    if given is None:
-        row, byte = _element_place(side, part)
-        yield f"for (int tile = 0; tile < {tiles}; ++tile) {{"
-        for item in part.items:
-            more, along = (item.row, item.column) if side.name == "A" else (item.column, item.row)
-            line = total([(1, warp), (extent, "tile"), (1, row)], more)
-            column = total([(row_bytes // found.steps, "step"), (1, byte)], along * side.bytes)
-            yield f"    {letter}_part[tile][{item.slot}] ="
-            yield f"        *(const {side.element} *)({side.tile.place(line, column)});"
-        yield "}"
-        return
-    if side.rows_of_k:
-        at = f"{letter}_at[step] + tile * {extent * row_bytes}"
-    else:
-        at = f"{letter}_at[tile] + step * {side.depth // found.steps * row_bytes}"
-    yield f"for (int tile = 0; tile < {tiles}; tile += {4 // count})"
-    yield f"    load_matrices{'_turned' * given.transposed}({letter}_part[tile], {letter}_tile + {at});"
-
-
-def _fill_from_rows_of_k(found: CudaPlan, side: Side, part: Fragment, tiles: str) -> Iterator[str]:
-    """The registers of a side element by element, where rows are k."""
-    letter, row_bytes, kind = side.name.lower(), side.tile.row_bytes, registers_of(found.instruction, side.name)[0]
-    deep, places = side.depth // found.steps, _across(side, part)
-    several, width = _period(side, found.instruction.m if side.name == "A" else found.instruction.n)
-    assert _swizzle_ignores(side, deep)
-    yield f"for (int tile = 0; tile < {tiles}; ++tile) {{"
-    for item in part.items:
-        across, k = (item.row, item.column) if side.name == "A" else (item.column, item.row)
-        assert _swizzle_ignores(side, k)
-        place = f"{letter}_at[tile % {several}][{places.index(across)}]"
-        at = total([(1, place), (width, f"(tile / {several})"), (deep * row_bytes, "step")], k * row_bytes)
-        yield f"    {letter}_part[tile][{item.slot}] = *(const {kind} *)({letter}_tile + {at});"
-    yield "}"
-
-
-def _swizzle_ignores(side: Side, rows: int) -> bool:
-    """Whether the swizzle puts bytes that many rows on, from a lane's first, at the same place of their rows."""
-    bits, base, shift = side.tile.swizzle
-    return not bits or rows * side.tile.row_bytes % (1 << (bits + base + shift)) == 0
-
-
-def _fill_by_pairs(found: CudaPlan, side: Side, paired: Pairs, tiles: str) -> Iterator[str]:
-    """The registers of a side by ldmatrix.trans and byte permutations."""
-    letter, row_bytes = side.name.lower(), side.tile.row_bytes
-    yield f"for (int tile = 0; tile < {tiles}; tile += {paired.each}) {{"
-    yield "    unsigned int pairs[4];"
-    for load, moves in enumerate(paired.moves()):
-        terms = [(1, f"{letter}_at[tile]"), (side.depth // found.steps * row_bytes, "step")]
-        yield f"    load_matrices_turned(pairs, {letter}_tile + {total(terms, load * 32 * row_bytes)});"
-        for number, (tile, register, word) in enumerate(moves):
-            place = f"[tile{f' + {tile}' if tile else ''}][{register}]"
-            which = "odd" if number % 2 else "even"
-            yield f"    {letter}_part{place} = permuted(pairs[{word}], pairs[{word + 1}], {which});"
-    yield "}"
-
-
-def _element_place(side: Side, part: Fragment) -> tuple[str, str]:
-    """The row of a lane's first element in the tile, and the byte in that row; where rows are k, the element in it."""
-    letter = side.name.lower()
-    across, along = ("row", "column") if side.name == "A" else ("column", "row")
-    if not side.rows_of_k:
-        return part.first(along, letter), part.first(across, letter)
-    byte = total([(getattr(digit, along) * side.bytes, f"{letter}_{digit.name}") for digit in part.digits])
-    return part.first(across, letter), byte
 
 
 def _epilogue(found: CudaPlan, d: Fragment) -> Iterator[str]:

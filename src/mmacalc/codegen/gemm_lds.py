@@ -15,20 +15,21 @@ from ..memory_access.banks import lost_cycles, rule
 from ..memory_access.swizzles import MODES, Swizzle
 from ..memory_access.transpose_loads import loads_for
 from .fragments import fragment, linear_sum, runs, total
+from .staging import compression
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ..memory_access.transpose_loads import LoadStep
-    from ..model import Instruction, Operand
+    from ..model import Operand
     from .fragments import Digit, Fragment
     from .staging import Side, Staged
 
     Access = tuple[tuple[tuple[int, int], ...], int]
 
 __all__ = [
-    "BUILTINS", "COPIES", "LINE", "VECTOR", "Piece", "Turn", "best_swizzle", "compression", "cycles_lost", "held_k",
+    "BUILTINS", "COPIES", "LINE", "VECTOR", "Piece", "Turn", "best_swizzle", "cycles_lost", "held_k",
     "padded_sides", "pieces", "run_bytes", "swizzled", "transposing", "turn_of", "turns_of", "writes",
 ]  # fmt: skip
 
@@ -66,11 +67,6 @@ class Turn(TupleRecord):
     width: int
     lanes: int
     count: int  # type: ignore[assignment]  # not tuple's method
-
-
-def compression(inst: Instruction, side: str) -> int:
-    """The k that an element of an operand stands for: 2 of the A of sparse instructions."""
-    return 2 if inst.sparse and side == "A" else 1
 
 
 def run_bytes(found: Fragment, order: str) -> int:

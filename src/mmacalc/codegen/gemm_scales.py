@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .fragments import Fragment
     from .gemm import Plan
     from .gemm_staging import CudaPlan
-    from .gemm_tcgen05 import TensorMemoryPlan
+    from .gemm_tcgen05_plan import TensorMemoryPlan
 
     AnyPlan: TypeAlias = Plan | CudaPlan | TensorMemoryPlan
     Scaled = TypeVar("Scaled", Plan, CudaPlan, TensorMemoryPlan)
@@ -282,11 +282,12 @@ def finer_blocks(found: AnyPlan, stage: int = 0) -> int:
 
 
 class ScaleArrays(TupleRecord):
-    """The arrays of scales that a kernel takes: the parameters' type, their names, how many k, rows of A and columns of
-    B share a cell of them, and how many elements of the array a cell has; parts of K are multiples of `unit`."""
+    """The arrays of scales that a kernel takes, or of metadata: the parameters' type, their names, how many k, rows of
+    A and columns of B share a cell of them, and how many elements of the array a cell has; parts of K are multiples of
+    `unit`."""
 
     pointer: str
-    names: tuple[str, str]
+    names: tuple[str, ...]
     depth: int
     rows: int
     columns: int
@@ -296,15 +297,20 @@ class ScaleArrays(TupleRecord):
 
 def scale_arrays(found: AnyPlan) -> ScaleArrays | None:
     """Those of f32 along K; those of MX formats, which AMD's kernels take as bytes and those around mma.sync as words
-    in tiles (`mmacalc.pack_scales`); None of a GEMM without scales, and of one that takes tensor maps of them."""
+    in tiles (`mmacalc.pack_scales`); NVIDIA's metadata in registers (`mmacalc.pack_sparse`); None of a GEMM without
+    them, and of one that takes tensor maps of them."""
     if found.scales:
         rows, columns, depth = found.scales
         return ScaleArrays("const float *", INPUTS, depth, rows, columns, 1, depth)
-    inst = found.instruction
+    inst, cuda = found.instruction, found.instruction.architecture.family.language == "cuda"
+    if inst.sparse and cuda and not inst.in_tensor_memory:
+        deep = inst.index_sets() * inst.k
+        lanes = inst.operand("K").lanes
+        return ScaleArrays("const unsigned int *", ("metadata",), deep, inst.m, inst.m, lanes, deep)
     if not inst.scaled or inst.in_tensor_memory:
         return None
     deep = SCALE_BLOCKS * inst.block_size  # k whose scales of a row are a word
-    if inst.architecture.family.language == "hip":
+    if not cuda:
         return ScaleArrays("const unsigned char *__restrict__ ", CODES, inst.block_size, 1, 1, 1, deep)
     return ScaleArrays("const unsigned int *", INPUTS, deep, SCALE_ROWS, SCALE_ROWS, SCALE_BYTES // 4, deep)
 
@@ -323,7 +329,7 @@ def passed(found: AnyPlan) -> str:
 
 
 def stride_declared(found: AnyPlan) -> str:
-    """The last parameter of a tile: how many scales a row of A has, and of B."""
+    """The last parameter of a tile: how many scales a row of A has, and of B, or words of metadata a lane."""
     return ", int scale_stride" if scale_arrays(found) else ""
 
 

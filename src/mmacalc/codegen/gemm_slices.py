@@ -19,6 +19,7 @@ from .epilogue import finishing, output_format, parameters
 from .gemm_scales import blocks, declared, passed, scale_arrays, stride_passed, suffix
 from .gemm_scales import notes as scale_notes
 from .source import indented, memory_type
+from .staging import compression
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from .gemm import Plan
     from .gemm_scales import ScaleArrays
     from .gemm_staging import CudaPlan
-    from .gemm_tcgen05 import TensorMemoryPlan
+    from .gemm_tcgen05_plan import TensorMemoryPlan
     from .staging import Side
 
     Sliced = TypeVar("Sliced", Plan, CudaPlan, TensorMemoryPlan)
@@ -76,10 +77,10 @@ def checked_slices(found: Sliced, split: int | None, batch: int | None, groups: 
             raise Error(f"{name} is from 1 to {most}; got {value}")
     inst = found.instruction
     weights = getattr(found, "weights", False)
-    if inst.sparse or weights:
+    if (inst.sparse and _language(found) == "hip") or weights:
         raise Error(
-            "split_k, batch and groups are of dense matrices without weights of int4: leave them out with "
-            f"{inst.name}{' and weights' * weights}"
+            "split_k, batch and groups are of matrices without weights of int4, and on AMD of dense ones: leave them "
+            f"out with {inst.name}{' and weights' * weights}"
         )
     if (split or 1) > 1 and inst.format("D").bits < 32:
         raise Error(
@@ -97,6 +98,11 @@ def _check_groups(found: Sliceable, split: int | None, batch: int | None) -> Non
         raise Error("groups have a B each, and go neither with batch nor with split_k: leave these out")
     if not found.a.along_k:
         raise Error("groups are rows of A one behind the other: use order_a='row'")
+    if found.instruction.sparse and found.instruction.m > SCALE_ROWS:
+        raise Error(
+            "the metadata of a group's rows come in tiles of 128 rows, of which a pair of blocks takes two: groups of "
+            f"a compressed A are generated with cta_group::1; not {found.instruction.name}"
+        )
     if found.scales and found.scales.rows > 1:
         raise Error(f"groups end at any row of A: its block_scales are for single rows, 1x{found.scales.depth}")
 
@@ -210,11 +216,12 @@ def mapped_notes(found: Sliceable) -> Iterator[str]:
 
 def _packed_notes(found: Sliceable) -> Iterator[str]:
     """Where the scales of batches and groups lie that mmacalc.pack_scales lays out."""
+    what = " and ".join(["Scales"] * found.instruction.scaled + ["metadata"] * found.instruction.sparse).capitalize()
     if _has_scale_row(found) and found.groups:
-        yield "// Scales of A are packed group by group, one behind the other: those of a group begin with a tile of"
-        yield f"// {SCALE_ROWS} rows of its own. So do those of B."
+        yield f"// {what} of A are packed group by group, one behind the other: those of a group begin with a tile of"
+        yield f"// {_scale_rows(found)} rows of its own.{' So do those of B.' * found.instruction.scaled}"
     elif _has_scale_row(found) and found.batches:
-        yield "// Scales are packed product by product and lie one behind the other."
+        yield f"// {what} are packed product by product and lie one behind the other."
 
 
 def matrix_of(found: Sliceable, side: str) -> str:
@@ -290,7 +297,9 @@ def mapped_launch(
     scales = passed(found)
     given = f"{scales}ends, {found.groups}, " if found.groups else scales
     scales += "ends, groups, " * bool(found.groups)
-    maps = "A_map, B_map, " + "A_scale_map, B_scale_map, " * found.instruction.scaled
+    inst = found.instruction
+    maps = "A_map, B_map, " + "A_scale_map, B_scale_map, " * inst.scaled
+    maps += "metadata_map, " * (inst.sparse and inst.in_tensor_memory)
     yield f"// cudaFuncSetAttribute({found.name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {shared});"
     grid = f"dim3({blocks}, {found.split}, {found.batches or 1})"
     yield f"// {found.name}<<<{grid}, {threads}, {shared}, stream>>>("
@@ -349,7 +358,9 @@ def sliced_kernel(found: Sliceable, name: str, aligned: str) -> Iterator[str]:
     yield from indented(_part_lines(found))
     starts = []
     for side in (found.a, found.b):
-        start = "(long long)first" + ("" if side.along_k else f" * ld{side.name.lower()}")
+        each = compression(found.instruction, side.name)
+        kept = f" / {each}" * (each > 1)
+        start = f"(long long)first{kept}" + ("" if side.along_k else f" * ld{side.name.lower()}")
         starts.append(f"{side.name}{_batched(found, side)} + {_elements(found, side, start)}")
     yield f"    tile<{aligned}>({starts[0]}, {starts[1]},"
     place = f"sums + ({'batch * SPLIT + ' * bool(found.batches)}part) * (long long)M * N"
@@ -417,25 +428,30 @@ def _grouped_kernel(found: Sliceable, name: str, aligned: str, matrices: str) ->
 def group_function(found: Sliceable) -> Iterator[str]:
     """The function that looks for the group of a tile."""
     if found.groups:
-        yield _group_of(_has_scale_row(found))
+        yield _group_of(_scale_rows(found) if _has_scale_row(found) else 0)
 
 
-def _group_of(scaled: bool) -> str:
-    """The function, with the row of the group in A's scales where these lie in tiles of 128 rows."""
+def _group_of(rows: int) -> str:
+    """The function, with the row of the group in A's scales or metadata where these lie in tiles of that many rows."""
     changes = {
         "MORE": ", int *scale_row",
         "BEGIN": "\n    *scale_row = 0;  // in tiles: a group begins with one of its own",
-        "STEP": f"\n        *scale_row += (ends[group] - *group_row + {SCALE_ROWS - 1}) / {SCALE_ROWS};",
+        "STEP": f"\n        *scale_row += (ends[group] - *group_row + {rows - 1}) / {rows};",
     }
     found = GROUP_OF
     for name, text in changes.items():
-        found = found.replace(name, text * scaled)
+        found = found.replace(name, text * bool(rows))
     return found
 
 
 def _has_scale_row(found: Sliceable) -> bool:
-    """Whether A's scales lie in tiles of 128 rows, as `mmacalc.pack_scales` has them."""
-    return found.instruction.scaled and _language(found) == "cuda"
+    """Whether A's scales or metadata lie in tiles of rows, as `mmacalc.pack_scales` and `pack_sparse` have them."""
+    return (found.instruction.scaled or found.instruction.sparse) and _language(found) == "cuda"
+
+
+def _scale_rows(found: Sliceable) -> int:
+    """The rows of A of such a tile."""
+    return found.instruction.m if found.instruction.sparse else SCALE_ROWS
 
 
 def group_places(found: Sliceable) -> str:
@@ -536,7 +552,8 @@ def sliced_launch(
         return
     batches, more = found.batches or 1, parameters(found.instruction, found.epilogue).passed
     grid = f"dim3({found.blocks(m, n)}, {found.split}, {batches})"
-    apart = {"a": m * k, "b": n * k, "d": m * n} if found.batches else {}
+    kept = k // compression(found.instruction, "A")
+    apart = {"a": m * kept, "b": n * k, "d": m * n} if found.batches else {}
     c = {"c": m * n} if found.batches and found.epilogue.beta else {}
 
     def strides(names: str) -> str:

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from ..model import Instruction
     from ..model.block_scales import BlockScales
     from .epilogue import Epilogue
-    from .gemm_tcgen05 import TensorMemoryPlan
+    from .gemm_tcgen05_plan import TensorMemoryPlan
     from .gemm_tma import TmaPlan
 
 __all__ = [
     "ALIGNMENT", "FIRST_ASYNC", "SHARED_BYTES", "STATIC_BYTES", "THREADS", "VECTOR", "CudaPlan", "accumulator",
     "arguments", "block_order", "copy_async", "element_of", "ended", "ends", "head", "kernels", "launch_line",
-    "loop_head", "output_of", "place_of_block", "registers_of", "staging", "target_number", "tile_arguments",
+    "loop_head", "matrix_notes", "output_of", "place_of_block", "registers_of", "staging", "target_number",
+    "tile_arguments",
 ]  # fmt: skip
 
 IN_TURN = 'asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");  // what comes next is loaded later, or ptxas spills'
@@ -226,12 +227,19 @@ def ended(
     return f"finished({element}, row, {column}, {rows}, N{passed})"
 
 
+def matrix_notes(found: CudaPlan | TensorMemoryPlan | TmaPlan) -> Iterator[str]:
+    """How A, B and D lie in memory."""
+    words = {True: "row by row", False: "column by column"}
+    a, b = words[found.a.along_k], words[not found.b.along_k]
+    kept = " / 2, of mmacalc.pack_sparse" * found.instruction.sparse
+    yield f"// A (M x K{kept}) lies {a}, B (K x N) {b}, D (M x N) row by row."
+
+
 def head(found: CudaPlan) -> Iterator[str]:
     """The comment, and what stands for CUDA's headers."""
     inst = found.instruction
-    words = {True: "row by row", False: "column by column"}
     yield f"// D = {found.epilogue.formula} with {inst.name} on {inst.architecture.title}."
-    yield f"// A (M x K) lies {words[found.a.along_k]}, B (K x N) {words[not found.b.along_k]}, D (M x N) row by row."
+    yield from matrix_notes(found)
     if in_bytes(inst):
         yield f"// {IN_BYTES}"
     named: dict[int, list[str]] = {}

@@ -7,7 +7,8 @@ each copies its half of A and of B, and the first starts the products of both.
 
 Scales (mxf8f6f4, mxf4, mxf4nvf4) lie in memory as `mmacalc.pack_scales` lays them out: 512 bytes of 128 rows and four
 blocks of k, just as tcgen05.cp.32x128b.warpx4 takes them to Tensor Memory. Each stage has its own cells there, since
-no rule of the PTX ISA orders a copy behind the products that read what it overwrites.
+no rule of the PTX ISA orders a copy behind the products that read what it overwrites. So it has for the metadata of a
+compressed A, which `mmacalc.pack_sparse` lays out for tcgen05.cp.128x128b: 16 bytes of each of 128 rows.
 
 Sources: PTX ISA 9.1, section 9.7.16 (tcgen05): 9.7.16.4 (descriptors), 9.7.16.6 (order), 9.7.16.7 (allocation),
 9.7.16.8 (ld), 9.7.16.9 (cp), 9.7.16.10 (mma, scales), 9.7.16.11 (commit); and what `tensor_copies` cites.
@@ -15,13 +16,11 @@ Sources: PTX ISA 9.1, section 9.7.16 (tcgen05): 9.7.16.4 (descriptors), 9.7.16.6
 
 from __future__ import annotations
 
-from ..base.errors import Error
-from ..base.records import TupleRecord
-from ..families.descriptors import INPUT_CODES, SWIZZLES, instruction_descriptor
+from ..families.descriptors import SWIZZLES, instruction_descriptor
 from ..families.shared_memory import PADDED_ROW
-from ..families.tensor_memory import COLUMNS, SCALE_BLOCKS, SCALE_BYTES, SCALE_ROWS, d_letter
-from .epilogue import NO_EPILOGUE, finishing, parameters
-from .gemm_scales import checked_scales, declared, finer_blocks, function, passed
+from ..families.tensor_memory import SCALE_BLOCKS, SCALE_BYTES, SCALE_ROWS
+from .epilogue import finishing, parameters
+from .gemm_scales import declared, finer_blocks, function, passed
 from .gemm_slices import (
     group_function,
     is_sliced,
@@ -31,31 +30,19 @@ from .gemm_slices import (
     mapped_parameters,
     mapped_places,
     matrix_of,
-    name_ending,
     reduction,
     tile_plan,
-    tile_rows,
 )
-from .gemm_staging import block_order
-from .gemm_tcgen05_store import (
-    STORING,
-    WORDS,
-    all_tiles,
-    block_loop,
-    checked_totals,
-    loaded,
-    scale_columns,
-    storing,
-    tile_loop,
-)
-from .ptx import GRID_CONSTANT, SHARED_ADDRESS, braced, header, operand_texts, operands
-from .source import indented, kernel_name
-from .staging import Side
+from .gemm_staging import block_order, matrix_notes
+from .gemm_tcgen05_plan import METADATA_BOX, PIECE_COLUMNS, THREADS, TensorMemoryPlan, plan
+from .gemm_tcgen05_store import STORING, all_tiles, block_loop, loaded, storing, tile_loop
+from .ptx import GRID_CONSTANT, SHARED_ADDRESS, header
+from .source import indented
+from .staging import compression
+from .tcgen05_functions import FUNCTIONS, PAIR, cell_function, column_function, commit_function, multiply_function
 from .tensor_copies import (
-    ALIGNMENT,
     ARRIVE,
     MBARRIERS,
-    SHARED_BYTES,
     TENSOR_MAP,
     copied_bytes,
     copy_boxes,
@@ -63,7 +50,6 @@ from .tensor_copies import (
     map_comments,
     multiple,
     offsets,
-    side,
     step_bytes,
     swizzle_name,
 )
@@ -72,263 +58,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..model import Instruction
-    from ..model.block_scales import BlockScales
-    from ..model.tensor_memory import TensorMemoryInstruction
-    from .epilogue import Epilogue
-
-__all__ = [
-    "FUNCTIONS", "WORDS", "TensorMemoryPlan", "column_function", "commit_function", "multiply_function", "plan",
-    "source",
-]  # fmt: skip
+__all__ = ["TensorMemoryPlan", "plan", "source"]
 
 COPYING, MULTIPLYING = STORING, STORING + 1  # the numbers of warps
-THREADS = 192
-STATIC_BYTES = 256  # of shared memory, for mbarriers
-MOST_STAGES = 6
-LEAST_COLUMNS = 32  # of an allocation
-
-
-class TensorMemoryPlan(TupleRecord):
-    """The sizes of the kernel: A and B in a stage of one block, the stages, and how many tiles' sums Tensor Memory
-    holds. The instruction is that of a shape and of types."""
-
-    instruction: TensorMemoryInstruction
-    a: Side
-    b: Side
-    stages: int
-    accumulators: int
-    epilogue: Epilogue = NO_EPILOGUE
-    split: int = 1  # the parts of K, and how many products the launch line has: see `gemm_slices`
-    batches: int | None = None
-    scales: BlockScales | None = None  # along K
-    groups: int | None = None  # how many the launch line has
-
-    @property
-    def group(self) -> int:
-        """The blocks that compute one tile."""
-        return self.instruction.form.cta_group
-
-    @property
-    def wave(self) -> int:
-        """The lanes of a warp."""
-        return 32
-
-    @property
-    def block_k(self) -> int:
-        """The k of one stage."""
-        return self.a.depth
-
-    @property
-    def steps(self) -> int:
-        """The products of a stage."""
-        return self.a.depth // self.instruction.k
-
-    @property
-    def scale_tiles(self) -> int:
-        """Tiles of scales along k in a stage, of four blocks each; 0 without scales."""
-        inst = self.instruction
-        return self.a.depth // inst.block_size // SCALE_BLOCKS if inst.scaled else 0
-
-    @property
-    def scale_bytes(self) -> tuple[int, int]:
-        """The bytes of A's and of B's scales in a stage."""
-        each = self.scale_tiles * SCALE_BYTES
-        return each, each * (self.instruction.n // SCALE_ROWS)
-
-    @property
-    def stage_bytes(self) -> int:
-        """The bytes of a stage of one block."""
-        return self.a.tile.bytes + self.b.tile.bytes + sum(self.scale_bytes)
-
-    @property
-    def padded(self) -> bool:
-        """Whether elements of A or B are padded on the way to shared memory."""
-        return bool(self.a.packed or self.b.packed)
-
-    @property
-    def sum_columns(self) -> int:
-        """The columns of Tensor Memory that hold a tile's sums."""
-        return self.instruction.operand("D").registers
-
-    @property
-    def halves(self) -> bool:
-        """Whether D is in 16 of each 32 lanes, whose columns two threads share (tcgen05.ld.16x32bx2)."""
-        return "half" in self.instruction.operand("D").layout.places["lane"]
-
-    @property
-    def lane_columns(self) -> int:
-        """The columns that a thread stores."""
-        return self.sum_columns // (2 if self.halves else 1)
-
-    @property
-    def scale_columns(self) -> tuple[int, int]:
-        """The columns that hold A's and B's scales of a stage."""
-        return self.scale_bytes[0] // 128, self.scale_bytes[1] // 128
-
-    @property
-    def columns(self) -> int:
-        """The columns that are allocated: a power of two."""
-        used = self.accumulators * self.sum_columns + self.stages * sum(self.scale_columns)
-        return max(LEAST_COLUMNS, 1 << (used - 1).bit_length())
-
-    @property
-    def shared(self) -> int:
-        """The bytes of dynamic shared memory of a launch."""
-        return self.stages * self.stage_bytes + ALIGNMENT
-
-    @property
-    def threads(self) -> int:
-        """The threads of a block."""
-        return THREADS
-
-    @property
-    def name(self) -> str:
-        """The name of the kernel."""
-        inst, types = self.instruction, self.instruction.types
-        shape = f"m{inst.m}n{inst.n}k{inst.k}_{types['D']}_{types['A']}_{types['B']}"
-        return f"gemm_{kernel_name(inst)}_{shape}{name_ending(self)}"
-
-    @property
-    def reduce_name(self) -> str:
-        """The name of the kernel that adds the parts of K."""
-        return f"{self.name}_reduce"
-
-    def blocks(self, m: int, n: int) -> int:
-        """The blocks of a launch that has one for each tile; a smaller multiple of the group does as well."""
-        return tile_rows(m, self.instruction.m, self.groups) * -(-n // self.instruction.n) * self.group
-
-    def aligned(self, lda: int, ldb: int) -> bool:
-        """Whether TMA takes matrices with these leading dimensions."""
-        return not (lda % multiple(self.a) or ldb % multiple(self.b))
-
-    def scale_box(self, name: str) -> tuple[int, int]:
-        """The box of the tensor map of the scales of A or B: rows of tiles, and words of 8 bytes."""
-        return (1 if name == "A" else self.instruction.n // SCALE_ROWS), self.scale_tiles * SCALE_BYTES // 8
-
-
-def plan(
-    instruction: Instruction, order_a: str, order_b: str, stages: int | None = None, scales: BlockScales | None = None
-) -> TensorMemoryPlan:
-    """The sizes of a kernel around a tcgen05.mma.
-
-    Args:
-        scales: those along K, for which a thread keeps totals.
-
-    Raises:
-        Error: a form, an order or a shape that no kernel is generated for; stages that do not fit.
-
-    >>> import mmacalc
-    >>> mma = mmacalc.instruction("B200", "tcgen05.mma.cta_group::2.kind::f16").shaped(m=256, n=256)
-    >>> found = plan(mma, "row", "col")
-    >>> found.a.extent, found.b.extent, found.a.depth, found.stages, found.accumulators
-    (128, 128, 64, 6, 2)
-    """
-    inst = _with_shape(instruction, scales)
-    form = inst.form
-    _check(inst, order_a, order_b)
-    bits = {name: 8 if form.kind.endswith("f8f6f4") else inst.format(name).bits for name in "AB"}
-    a = side(inst, "A", inst.m // form.cta_group, order_a == "row", bits["A"])
-    b = side(inst, "B", inst.n // form.cta_group, order_b == "col", bits["B"])
-    found = checked_totals(checked_scales(TensorMemoryPlan(inst, a, b, 1, 1), scales))
-    static = STATIC_BYTES + 8 * scale_columns(found)
-    most = (SHARED_BYTES - ALIGNMENT - static) // found.stage_bytes
-    if cells := sum(found.scale_columns):
-        most = min(most, (COLUMNS - found.sum_columns) // cells)
-    if stages is not None and not 2 <= stages <= most:
-        raise Error(f"stages of {inst.name} are 2 to {most} (in {SHARED_BYTES} bytes); got {stages}")
-    found = found._replace(stages=stages or min(MOST_STAGES, most))
-    left = COLUMNS - found.stages * cells
-    return found._replace(accumulators=min(2, left // found.sum_columns))
-
-
-def _with_shape(inst: Instruction, scales: BlockScales | None) -> TensorMemoryInstruction:
-    """The instruction with its shape, the largest where none was named; with scales along K half as wide."""
-    from ..model.tensor_memory import TensorMemoryInstruction
-
-    if not isinstance(inst, TensorMemoryInstruction):
-        raise Error(f"{inst.name} multiplies nothing; a GEMM is generated around tcgen05.mma")
-    return inst.shaped(m=inst.m, n=inst.n // 2 if scales and "n" not in inst.given else inst.n)
-
-
-def _check(inst: TensorMemoryInstruction, order_a: str, order_b: str) -> None:
-    """Refuse what no kernel is generated for.
-
-    Raises:
-        Error: with what is generated instead.
-    """
-    form = inst.form
-    if form.kind not in INPUT_CODES:
-        raise Error(f"the types of kind::{form.kind} are not published: no GEMM is generated around {inst.name}")
-    if form.sparse or form.ws:
-        words = ".sp" if form.sparse else ".ws"
-        raise Error(
-            f"a GEMM is generated around dense tcgen05.mma without .ws; {inst.name} has {words}: use "
-            f"tcgen05.mma.cta_group::1.kind::{form.kind}, or mma.sp for 2:4 sparse A"
-        )
-    turned = [name for name, along in (("A", order_a == "row"), ("B", order_b == "col")) if not along]
-    if turned and form.kind in ("tf32", "mxf4", "mxf4nvf4"):
-        why = ", or in a swizzle of 32-byte atoms, which is not generated" if form.kind == "tf32" else ""
-        raise Error(
-            f"kind::{form.kind} takes A and B with neighbours along k in memory{why}: use order_a='row', "
-            f"order_b='col'; got the other order of {' and '.join(turned)}"
-        )
-    if d_letter(form, inst.m) not in "ABDF":
-        raise Error(f"D of {inst.name} with M = {inst.m} is in no layout that a GEMM is generated for")
-    if inst.scaled and (inst.m // form.cta_group != SCALE_ROWS or inst.n % SCALE_ROWS):
-        raise Error(
-            f"scales are copied 128 rows at a time: a GEMM around {inst.name} has M = {SCALE_ROWS * form.cta_group} "
-            f"and N = 128 or 256; got M = {inst.m}, N = {inst.n}"
-        )
-    for name, order, extent in (("A", order_a == "row", inst.m), ("B", order_b == "col", inst.n)):
-        own, bits = extent // form.cta_group, inst.format(name).bits
-        other = f"order_{name.lower()}='{'row' if name == 'A' else 'col'}'"
-        if not order and form.kind.endswith("f8f6f4") and bits < 8 and own % PADDED_ROW:
-            raise Error(
-                f"{name} of {inst.name} has {own} elements of {bits} bits in a row of memory, which is copied "
-                f"{PADDED_ROW} at a time: use {other}, or an M or N of which each block has as many"
-            )
-        if not order and own * bits // 8 % 16:
-            raise Error(
-                f"{name} of {inst.name} has {own * bits // 8} bytes in a row of memory, which is copied 16 bytes at a "
-                f"time: use {other}, or an N of which each block has 16 bytes"
-            )
-
-
-FUNCTIONS = """\
-// One thread of a warp that has come here whole. ptxas knows by elect.sync that it is one: operands need no loop.
-static __device__ bool elected() {
-    unsigned int found;
-    asm volatile("{ .reg .pred one;\\n"
-                 "elect.sync _|one, 0xffffffff;\\n"
-                 "selp.u32 %0, 1, 0, one; }" : "=r"(found));
-    return found != 0;
-}
-
-// The matrix descriptor of tcgen05: bits 13:0 address / 16, 29:16 leading dimension byte offset / 16, 45:32 stride
-// dimension byte offset / 16, 48:46 = 1, 63:61 swizzle (0 none, 2 128B, 4 64B, 6 32B).
-static __device__ unsigned long long descriptor_at(unsigned int address, int leading, int stride, int swizzle) {
-    return (unsigned long long)((address & 0x3FFFF) >> 4) | (unsigned long long)(leading / 16) << 16
-        | (unsigned long long)(stride / 16) << 32 | 1ull << 46 | (unsigned long long)swizzle << 61;
-}
-"""
-PAIR = """\
-// The address of the same variable in a block of the pair.
-static __device__ unsigned int in_block(unsigned int address, unsigned int rank) {
-    unsigned int found;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(found) : "r"(address), "r"(rank));
-    return found;
-}
-
-static __device__ void arrive_in_pair(unsigned int barrier) {
-    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" : : "r"(barrier) : "memory");
-}
-
-static __device__ void synchronize_pair() {
-    asm volatile("barrier.cluster.arrive.release.aligned;\\n"
-                 "barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-"""
 
 
 def _products(found: TensorMemoryPlan) -> Iterator[str]:
@@ -336,84 +68,16 @@ def _products(found: TensorMemoryPlan) -> Iterator[str]:
     yield from multiply_function(found.instruction)
     if found.instruction.scaled:
         yield "// Starts to copy 512 bytes of scales to four columns, 32 lanes of which have them four times."
-        yield "static __device__ void copy_scales(unsigned int to, unsigned long long from) {"
-        yield f'    asm volatile("tcgen05.cp.cta_group::{found.group}.32x128b.warpx4 [%0], %1;"'
-        yield '                 : : "r"(to), "l"(from) : "memory");'
-        yield "}"
-        yield ""
+        yield from cell_function("copy_scales", found.group, "32x128b.warpx4")
+    if found.instruction.sparse:
+        yield "// Starts to copy 2048 bytes of metadata to four columns."
+        yield from cell_function("copy_metadata", found.group, "128x128b")
     yield from commit_function(found.group)
-
-
-def multiply_function(inst: Instruction, name: str = "multiply", a_in_tensor_memory: bool = False) -> Iterator[str]:
-    """The function around tcgen05.mma; its A is a matrix descriptor, or an address in Tensor Memory."""
-    more = ", unsigned int a_scales, unsigned int b_scales" if inst.scaled else ""
-    kind, a, constraint = ("unsigned int", "[%1]", "r") if a_in_tensor_memory else ("unsigned long long", "%1", "l")
-    yield f"// Starts d = a b, or d += a b{'; a is in Tensor Memory' * a_in_tensor_memory}."
-    parameters = f"unsigned int d, {kind} a, unsigned long long b, unsigned int instruction{more}"
-    yield f"static __device__ void {name}({parameters}, bool add) {{"
-    numbers = ", [%4], [%5]" if inst.scaled else ""
-    last = 6 if inst.scaled else 4
-    scales = ', "r"(a_scales), "r"(b_scales)' if inst.scaled else ""
-    given = f'"r"(d), "{constraint}"(a), "l"(b), "r"(instruction){scales}, "r"((unsigned int)add)'
-    yield '    asm volatile("{ .reg .pred add;\\n"'
-    yield f'                 "setp.ne.u32 add, %{last}, 0;\\n"'
-    yield f'                 "{inst.name} [%0], {a}, %2, %3{numbers}, add; }}"'
-    yield f'                 : : {given} : "memory");'
-    yield "}"
-    yield ""
-
-
-def commit_function(group: int) -> Iterator[str]:
-    """The function around tcgen05.commit, of a block or of a pair."""
-    words = "barrier of both blocks" if group == 2 else "barrier"
-    yield f"// Arrives at the {words} when all products that were started are complete."
-    yield "static __device__ void commit(unsigned int barrier) {"
-    every = ".multicast::cluster" if group == 2 else ""
-    name = f"tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster{every}.b64"
-    if group == 2:
-        yield '    asm volatile("{ .reg .b16 both;\\n"'
-        yield '                 "mov.b16 both, 3;\\n"'
-        yield f'                 "{name} [%0], both; }}" : : "r"(barrier) : "memory");'
-    else:
-        yield f'    asm volatile("{name} [%0];" : : "r"(barrier) : "memory");'
-    yield "}"
-    yield ""
 
 
 def _loading(found: TensorMemoryPlan) -> Iterator[str]:
     shape, split = ("16x32bx2", f", {found.lane_columns}") if found.halves else ("32x32b", "")
     yield from column_function("load_columns", loaded(found), shape=shape, split=split)
-
-
-def column_function(
-    name: str,
-    count: int,
-    kind: tuple[str, str] = ("unsigned int", "r"),
-    stores: bool = False,
-    shape: str = "32x32b",
-    split: str = "",
-) -> Iterator[str]:
-    """The function around tcgen05.ld, which waits, or around tcgen05.st, which does not.
-
-    Args:
-        count: columns. kind: the C type of the registers, and their constraint. split: behind the address.
-    """
-    words = [f'"{"=" * (not stores)}{kind[1]}"(word[{number}])' for number in range(count)]
-    if stores:
-        parameters, text = f"unsigned int address, const {kind[0]} *word", f"[%0]{split}, {braced(1, count)}"
-    else:
-        parameters, text = f"{kind[0]} *word, unsigned int address", f"{braced(0, count)}, [%{count}]{split}"
-    yield f"// {count} columns of the lane that this thread {'writes' if stores else 'reads'}."
-    yield f"static __device__ void {name}({parameters}) {{"
-    yield '    asm volatile("bar.warp.sync 0xffffffff;\\n"'
-    yield f'                 "tcgen05.{"st" if stores else "ld"}.sync.aligned.{shape}.x{count}.b32 "'
-    yield from indented(operand_texts({"its columns": text}, ";" if stores else ";\\n"))
-    if not stores:
-        yield '                 "tcgen05.wait::ld.sync.aligned;"'
-    given = ['"r"(address)', *words] if stores else ['"r"(address)']
-    yield from indented(operands([] if stores else words, given, ' : "memory"'))
-    yield "}"
-    yield ""
 
 
 def source(found: TensorMemoryPlan, sizes: tuple[int, int, int]) -> str:
@@ -434,20 +98,24 @@ def source(found: TensorMemoryPlan, sizes: tuple[int, int, int]) -> str:
 
 
 def _head(found: TensorMemoryPlan) -> Iterator[str]:
-    inst, words, types = found.instruction, {True: "row by row", False: "column by column"}, found.instruction.types
+    inst, types = found.instruction, found.instruction.types
     yield f"// D = {found.epilogue.formula} with {inst.name}"
     given = ", ".join(f"{name} {types[name]}" for name in "ABD")
     yield f"// on {inst.architecture.title}: M {inst.m}, N {inst.n}, K {inst.k}; {given}."
-    yield f"// A (M x K) lies {words[found.a.along_k]}, B (K x N) {words[not found.b.along_k]}, D (M x N) row by row."
+    yield from matrix_notes(found)
     yield f"// The kernel takes tensor maps: lda is a multiple of {multiple(found.a)}, ldb of {multiple(found.b)}."
     yield from map_comments((found.a, found.b))
     yield from mapped_notes(found)
     if inst.scaled:
         boxes = " and ".join(" x ".join(map(str, found.scale_box(name))) for name in "AB")
-        blocks = f"mmacalc.pack_scales(scales, {found.a.depth // inst.block_size})"
+        blocks = f"mmacalc.pack_scales(scales, {found.block_k // inst.block_size})"
         yield f"// Scales: a {inst.format('SA').name} for each {inst.block_size} k, laid out by {blocks}."
         several = ", and their third dimension" if found.batches else ", B's with theirs" if found.groups else ""
         yield f"// Maps of A's and B's: rows of tiles, 8 bytes to an element, no swizzle, boxes {boxes}{several}."
+    if inst.sparse:
+        several = ", and their third dimension" * bool(found.batches)
+        box = f"box 1 x {METADATA_BOX}{several}"
+        yield f"// Map of A's metadata: rows of tiles, 8 bytes to an element, no swizzle, {box}."
     pair = ["__cluster_dims__(x, y, z) __attribute__((cluster_dims(x, y, z)))"] * (found.group == 2)
     yield header(GRID_CONSTANT, *pair)
     yield SHARED_ADDRESS.rstrip()
@@ -457,28 +125,33 @@ def _head(found: TensorMemoryPlan) -> Iterator[str]:
 def _constants(found: TensorMemoryPlan) -> Iterator[str]:
     inst, group = found.instruction, found.group
     of = "of a pair of blocks" if group == 2 else "of a block"
-    yield f"enum {{ BLOCK_M = {inst.m}, BLOCK_N = {inst.n}, BLOCK_K = {found.a.depth} }};  // {of}"
+    yield f"enum {{ BLOCK_M = {inst.m}, BLOCK_N = {inst.n}, BLOCK_K = {found.block_k} }};  // {of}"
     warps = f"STORING = {STORING}, COPYING = {COPYING}, MULTIPLYING = {MULTIPLYING}"
     yield f"enum {{ {warps}, THREADS = {THREADS} }};  // how many warps store; which others do what"
     sizes = [f"A_BYTES = {found.a.tile.bytes}", f"B_BYTES = {found.b.tile.bytes}"]
-    if inst.scaled:
-        sizes += [f"{name}_SCALES = {size}" for name, size in zip("AB", found.scale_bytes)]
+    cells = dict(zip(("A_SCALES", "B_SCALES"), found.scale_bytes)) if inst.scaled else {}
+    if inst.sparse:
+        cells["METADATA"] = found.cell_bytes - sum(found.scale_bytes)
+    if cells:
+        sizes += [f"{name} = {size}" for name, size in cells.items()]
         yield f"enum {{ {', '.join(sizes)} }};  // of a stage"
-        sizes = ["STAGE_BYTES = A_BYTES + B_BYTES + A_SCALES + B_SCALES"]
-    else:
-        sizes.append("STAGE_BYTES = A_BYTES + B_BYTES")
+        sizes = []
+    sizes.append(f"STAGE_BYTES = {' + '.join(['A_BYTES', 'B_BYTES', *cells])}")
     yield f"enum {{ STAGES = {found.stages}, {', '.join(sizes)} }};"
     if found.padded:
-        copied = copied_bytes(found.a) + copied_bytes(found.b) + sum(found.scale_bytes)
+        copied = copied_bytes(found.a) + copied_bytes(found.b) + found.cell_bytes
         yield f"enum {{ COPIED_BYTES = {copied} }};  // of a stage, without padding"
     sums = f"SUMS = {found.accumulators}, SUM_COLUMNS = {found.sum_columns}"
     yield f"enum {{ {sums} }};  // in Tensor Memory, of which {found.columns} columns are allocated"
-    if inst.scaled:
-        a, b = found.scale_columns
-        yield f"enum {{ A_SCALE_COLUMNS = {a}, B_SCALE_COLUMNS = {b} }};  // of a stage, behind the sums"
+    columns = dict(zip(("A_SCALE_COLUMNS", "B_SCALE_COLUMNS"), found.scale_columns)) if inst.scaled else {}
+    if inst.sparse:
+        columns["METADATA_COLUMNS"] = found.metadata_columns
+    if columns:
+        each = ", ".join([f"{name} = {count}" for name, count in columns.items()])
+        yield f"enum {{ {each} }};  // of a stage, behind the sums"
     types = ", ".join(f"{name} {found.instruction.types[name]}" for name in "ABD")
     yield f"// The instruction descriptor: M {inst.m}, N {inst.n}, {types}" + _majors(found)
-    yield f"enum {{ INSTRUCTION = {_descriptor(found, 0):#x} }};"
+    yield f"enum {{ INSTRUCTION = {_descriptor(found):#x} }};"
     yield ""
 
 
@@ -487,8 +160,12 @@ def _majors(found: TensorMemoryPlan) -> str:
     return f", {', '.join(majors)}."
 
 
-def _descriptor(found: TensorMemoryPlan, scale: int) -> int:
-    """The instruction descriptor; `scale`: the byte of the scales' words where they begin."""
+def _descriptor(found: TensorMemoryPlan, scale: int = 0, selector: int = 0) -> int:
+    """The instruction descriptor.
+
+    Args:
+        scale: the byte of the scales' words where they begin; selector: which of two products' metadata are meant.
+    """
     inst, form = found.instruction, found.instruction.form
     types = inst.types
     options: dict[str, int | str] = {"a": types["A"], "b": types["B"]}
@@ -496,6 +173,8 @@ def _descriptor(found: TensorMemoryPlan, scale: int) -> int:
         options["d"] = types["D"]
     else:
         options |= {"scale": inst.format("SA").name, "scale_id_a": scale, "scale_id_b": scale}
+    if inst.sparse:
+        options |= {"sparse": 1, **({"selector": selector} if selector else {})}
     turned = {f"transpose_{each.name.lower()}": 1 for each in (found.a, found.b) if not each.rows_of_k}
     return instruction_descriptor(form.kind, inst.m, inst.n, **options, **turned).word
 
@@ -507,6 +186,8 @@ def _kernel(found: TensorMemoryPlan) -> Iterator[str]:
     yield "    const __grid_constant__ tensor_map A, const __grid_constant__ tensor_map B,"
     if found.instruction.scaled:
         yield "    const __grid_constant__ tensor_map A_scales, const __grid_constant__ tensor_map B_scales,"
+    if found.instruction.sparse:
+        yield "    const __grid_constant__ tensor_map metadata,"
     yield f"    {mapped_parameters(found, declared(found))}) {{"
     yield from indented((*mapped_places(found), *_prologue(found), *_copying(found), *_multiplying(found)))
     yield from indented((*storing(found), *_end(found)))
@@ -532,6 +213,9 @@ def _prologue(found: TensorMemoryPlan) -> Iterator[str]:
     yield "const unsigned int b_stages = a_stages + STAGES * A_BYTES;"
     if found.instruction.scaled:
         yield "const unsigned int a_scales = b_stages + STAGES * B_BYTES, b_scales = a_scales + STAGES * A_SCALES;"
+    if found.instruction.sparse:
+        last = ("b_scales", "B_SCALES") if found.instruction.scaled else ("b_stages", "B_BYTES")
+        yield f"const unsigned int metadata_stages = {' + STAGES * '.join(last)};"
     yield "const unsigned int full_at = shared_address(full), empty_at = shared_address(empty);  // 8 bytes each"
     yield "const unsigned int summed_at = shared_address(summed), stored_at = shared_address(stored);"
     yield "if (thread == 0) {"
@@ -583,7 +267,7 @@ def _copying(found: TensorMemoryPlan) -> Iterator[str]:
         yield "            const unsigned int barrier = full_at + 8 * stage;"
         yield f"            arrive_and_expect(barrier, {copied});"
     for each, first in ((found.a, "first_m"), (found.b, "first_n")):
-        lines = copy_lines(each, first, matrix_of(found, each.name))
+        lines = copy_lines(each, first, matrix_of(found, each.name), compression(inst, each.name))
         yield from indented(lines, 3)
     if inst.scaled:
         step = found.scale_tiles * SCALE_BYTES // 8
@@ -594,6 +278,14 @@ def _copying(found: TensorMemoryPlan) -> Iterator[str]:
         tiles = inst.n // SCALE_ROWS
         column = f"tile_n * {tiles}" if tiles > 1 else "tile_n"
         yield f"            copy_box(b_scales + stage * B_SCALES, &B_scales, {at}, {column}, {b});"
+    if inst.sparse:
+        row = "scale_row + " * bool(found.groups) + ("tile_m * 2 + rank" if pair else "tile_m")
+        several = f"{matrix_of(found, 'A')}, " * bool(matrix_of(found, "A"))
+        pieces = found.metadata_columns // PIECE_COLUMNS
+        yield f"            for (int piece = 0; piece < {pieces}; ++piece)  // {PIECE_COLUMNS} columns of 128 lanes"
+        at = f"(k / BLOCK_K * {pieces} + piece) * {METADATA_BOX}"
+        to = f"metadata_stages + stage * METADATA + piece * {METADATA_BOX * 8}"
+        yield f"                copy_box({to}, &metadata, {at}, {row}, {several}barrier);"
     yield "            if (++stage == STAGES) stage = 0, ++round;"
     yield "        }"
     yield "    }"
@@ -630,7 +322,7 @@ def _multiplying(found: TensorMemoryPlan) -> Iterator[str]:
         code, letter = SWIZZLES["tcgen05"][swizzle_name(each)], each.name.lower()
         start = f"descriptor_at({letter}_stages + stage * {each.name}_BYTES, {leading}, {stride}, {code})"
         yield f"            const unsigned long long {letter}_start = {start};"
-    yield from indented(_scales(found), 3)
+    yield from indented((*_scales(found), *_metadata(found)), 3)
     for part in range(parts if parts > 1 else 0):
         yield from indented(_block_of_stage(found, part, found.steps // parts), 3)
     for step in range(found.steps if parts == 1 else 0):
@@ -668,7 +360,9 @@ def _scales(found: TensorMemoryPlan) -> Iterator[str]:
         return
     columns = found.scale_columns
     rows = found.instruction.n // SCALE_ROWS
-    yield "const unsigned int a_scaling = sums + SUMS * SUM_COLUMNS + stage * (A_SCALE_COLUMNS + B_SCALE_COLUMNS);"
+    more = " + METADATA_COLUMNS" * found.instruction.sparse
+    each = f"(A_SCALE_COLUMNS + B_SCALE_COLUMNS{more})"
+    yield f"const unsigned int a_scaling = sums + SUMS * SUM_COLUMNS + stage * {each};"
     yield "const unsigned int b_scaling = a_scaling + A_SCALE_COLUMNS;"
     for letter, tiles in (("a", 1), ("b", rows)):
         start = f"descriptor_at({letter}_scales + stage * {letter.upper()}_SCALES, 16, 128, 0)"
@@ -681,6 +375,20 @@ def _scales(found: TensorMemoryPlan) -> Iterator[str]:
     assert columns == (4 * found.scale_tiles, 4 * found.scale_tiles * rows)
 
 
+def _metadata(found: TensorMemoryPlan) -> Iterator[str]:
+    """Where the stage's metadata go in Tensor Memory, and their copies."""
+    if not found.instruction.sparse:
+        return
+    place = "b_scaling + B_SCALE_COLUMNS"
+    if not found.instruction.scaled:
+        place = "sums + SUMS * SUM_COLUMNS + stage * METADATA_COLUMNS"
+    yield f"const unsigned int selecting = {place};"
+    yield "const unsigned long long metadata_from = descriptor_at(metadata_stages + stage * METADATA, 16, 128, 0);"
+    for piece in range(found.metadata_columns // PIECE_COLUMNS):
+        at = _more(piece * METADATA_BOX * 8 // 16)
+        yield f"copy_metadata(selecting{_more(piece * PIECE_COLUMNS)}, metadata_from{at});"
+
+
 def _more(number: int) -> str:
     return f" + {number}" if number else ""
 
@@ -688,8 +396,12 @@ def _more(number: int) -> str:
 def _product(found: TensorMemoryPlan, step: int, begins: bool = False) -> str:
     """The product of a step of a stage; begins: whether a block of k within it begins with it."""
     inst = found.instruction
-    a, b = (_more(step * step_bytes(each, inst.k) // 16) for each in (found.a, found.b))
-    word, more = "INSTRUCTION", ""
+    a, b = (_more(step_bytes(each, inst.k // compression(inst, each.name), step) // 16) for each in (found.a, found.b))
+    word, more, metadata = "INSTRUCTION", "", ""
+    pair, selector = divmod(step, inst.index_sets())
+    if inst.sparse:
+        metadata = f", selecting{_more(pair * inst.operand('K').registers)}"
+        word = f"{_descriptor(found, 0, selector):#x}" if selector else word
     if inst.scaled:
         first = step * inst.k // inst.block_size
         word = f"{_descriptor(found, first % SCALE_BLOCKS):#x}"
@@ -697,7 +409,7 @@ def _product(found: TensorMemoryPlan, step: int, begins: bool = False) -> str:
         more = f", a_scaling{_more(columns)}, b_scaling{_more(columns * (inst.n // SCALE_ROWS))}"
     add = "true" if step else f"k > {'block_k' if found.scales else k_range(found)[0]}"
     add = "false" if begins else add
-    return f"multiply(sums + sum * SUM_COLUMNS, a_start{a}, b_start{b}, {word}{more}, {add});"
+    return f"multiply(sums + sum * SUM_COLUMNS, a_start{a}, b_start{b}{metadata}, {word}{more}, {add});"
 
 
 def _end(found: TensorMemoryPlan) -> Iterator[str]:
@@ -715,10 +427,14 @@ def _end(found: TensorMemoryPlan) -> Iterator[str]:
 def _launch(found: TensorMemoryPlan, sizes: tuple[int, int, int]) -> Iterator[str]:
     m, n, k = sizes
     more = parameters(found.instruction, found.epilogue).passed
-    scales = "A_scale_map, B_scale_map, " if found.instruction.scaled else ""
+    inst = found.instruction
+    scales = "A_scale_map, B_scale_map, " * inst.scaled + "metadata_map, " * inst.sparse
     along = passed(found)
     blocks = found.blocks(m, n)
-    for each, ld in ((found.a, k if found.a.along_k else m), (found.b, k if found.b.along_k else n)):
+    for each, ld in (
+        (found.a, k // compression(inst, "A") if found.a.along_k else m),
+        (found.b, k if found.b.along_k else n),
+    ):
         if ld % multiple(each):
             padded = -(-ld // multiple(each)) * multiple(each)
             why = f"have whole boxes of {PADDED_ROW}" if each.packed else "begin at multiples of 16 bytes"

@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .gemm_tcgen05 import TensorMemoryPlan
+    from .gemm_tcgen05_plan import TensorMemoryPlan
 
 __all__ = [
     "STORING", "WORDS", "all_tiles", "block_loop", "checked_totals", "loaded", "scale_columns", "storing", "tile_loop",

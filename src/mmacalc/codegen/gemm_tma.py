@@ -23,6 +23,7 @@ from .gemm_scales import checked_depth, declarations, declared, function, passed
 from .gemm_scales import stride as scale_stride
 from .gemm_slices import (
     group_function,
+    group_places,
     is_sliced,
     k_range,
     mapped_group,
@@ -32,14 +33,14 @@ from .gemm_slices import (
     mapped_places,
     matrix_of,
     reduction,
-    sliced_launch,
     tile_plan,
     tile_rows,
 )
-from .gemm_staging import CudaPlan, accumulator, block_order, kernels
+from .gemm_sparse import fetching, next_words
+from .gemm_staging import CudaPlan, accumulator, block_order, kernels, launch_line, matrix_notes
 from .ptx import DESCRIPTOR, ENTRY_OF_ONE_BLOCK, GRID_CONSTANT, SHARED_ADDRESS, header
 from .source import indented
-from .staging import Side
+from .staging import Side, compression
 from .tensor_copies import (
     ALIGNMENT,
     ARRIVE,
@@ -144,8 +145,8 @@ def plan(
     most = (SHARED_BYTES - ALIGNMENT) // (a.tile.bytes + b.tile.bytes)
     if stages is not None and not 2 <= stages <= most:
         raise Error(f"stages of {inst.name} are 2 to {most} (in {SHARED_BYTES} bytes); got {stages}")
-    checked_depth(other, a.depth)
-    return TmaPlan(inst, tiles, a.depth // inst.k, a, b, stages or min(STAGES, most), other)
+    checked_depth(other, b.depth)
+    return TmaPlan(inst, tiles, b.depth // inst.k, a, b, stages or min(STAGES, most), other)
 
 
 DESCRIPTOR_AT = """\
@@ -174,9 +175,9 @@ def source(found: TmaPlan, sizes: tuple[int, int, int]) -> str:
 
 
 def _head(found: TmaPlan) -> Iterator[str]:
-    inst, words = found.instruction, {True: "row by row", False: "column by column"}
+    inst = found.instruction
     yield f"// D = {found.epilogue.formula} with {inst.name} on {inst.architecture.title}, by TMA."
-    yield f"// A (M x K) lies {words[found.a.along_k]}, B (K x N) {words[not found.b.along_k]}, D (M x N) row by row."
+    yield from matrix_notes(found)
     yield f"// {found.name} takes tensor maps of A and B: lda and"
     yield f"// ldb multiples of {128 // found.a.bits} elements, N and ldd even; {found.name}_any takes all others."
     yield from map_comments((found.a, found.b))
@@ -187,7 +188,7 @@ def _head(found: TmaPlan) -> Iterator[str]:
 
 
 def _constants(found: TmaPlan) -> Iterator[str]:
-    sizes = f"BLOCK_M = {found.a.extent}, BLOCK_N = {found.b.extent}, BLOCK_K = {found.a.depth}"
+    sizes = f"BLOCK_M = {found.a.extent}, BLOCK_N = {found.b.extent}, BLOCK_K = {found.b.depth}"
     yield f"enum {{ {sizes} }};  // of a block"
     yield f"enum {{ CONSUMERS = {CONSUMERS}, WARPGROUP = {WARPGROUP}, THREADS = (CONSUMERS + 1) * WARPGROUP }};"
     yield f"enum {{ TILES = {found.tiles} }};  // of 64 rows in a warpgroup"
@@ -210,7 +211,7 @@ def _kernel(found: TmaPlan) -> Iterator[str]:
 def _prologue(found: TmaPlan) -> Iterator[str]:
     yield "extern __shared__ unsigned char memory[];  // STAGES * (A_BYTES + B_BYTES), and up to 1024 to align them"
     yield "__shared__ unsigned long long full[STAGES], empty[STAGES];"
-    yield f"int thread, block, tile_m, tile_n{', group_row' * bool(found.other.groups)};"
+    yield f"int thread, block, tile_m, tile_n{group_places(found.other)};"
     yield 'asm("mov.u32 %0, %%tid.x;" : "=r"(thread));'
     yield 'asm("mov.u32 %0, %%ctaid.x;" : "=r"(block));'
     rows = "M / BLOCK_M + groups" if found.other.groups else "(M + BLOCK_M - 1) / BLOCK_M"
@@ -246,7 +247,8 @@ def _producer(found: TmaPlan) -> Iterator[str]:
     yield "        arrive_and_expect(barrier, A_BYTES + B_BYTES);"
     row = "group_row + first_m" if found.other.groups else "first_m"
     for each, first in ((found.a, row), (found.b, "first_n")):
-        lines = copy_lines(each, first, matrix_of(found.other, each.name))
+        stands_for = compression(found.instruction, each.name)
+        lines = copy_lines(each, first, matrix_of(found.other, each.name), stands_for)
         yield from indented(lines, 2)
     yield "        if (++stage == STAGES) stage = 0, ++round;"
     yield "    }"
@@ -269,10 +271,15 @@ def _consumer(found: TmaPlan) -> Iterator[str]:
     yield f"// D: {part.operand.pattern}"
     yield from part.variables("d")
     yield f"{accumulator(inst)} sum[TILES] = {{}};"
-    if found.other.scales:
+    if found.other.scales or inst.sparse:
         yield f"const int scale_stride = {scale_stride(found.other)};"
     yield from declarations(found.other, gemm_wgmma.sums_of(found.other, FIRST_ROW), k_range(found.other))
+    if inst.sparse:
+        yield from fetching(inst, found.steps, "TILES", FIRST_ROW)
+        yield f"fetch({k_range(found.other)[0]});"
     yield _stages(found)
+    if inst.sparse:
+        yield from indented(next_words(""))
     yield "    wait(full_at + 8 * stage, round % 2);"
     tiles = _tile_bytes(found)
     yield f"    const unsigned int a_at = a_stages + stage * A_BYTES + warpgroup * {found.tiles * tiles};"
@@ -299,9 +306,10 @@ def _tile_bytes(found: TmaPlan) -> int:
     return m * side.bytes // side.panel * side.depth * side.panel
 
 
-def _offset(found: TmaPlan, given: Side, tile: int, step: int) -> int:
+def _offset(found: TmaPlan, name: str, tile: int, step: int) -> int:
     """The bytes from the beginning of a warpgroup's part of a stage to what one wgmma reads."""
-    return tile * _tile_bytes(found) + step * step_bytes(given, found.instruction.k)
+    side, k = found.a if name == "A" else found.b, found.instruction.k // compression(found.instruction, name)
+    return tile * _tile_bytes(found) + step_bytes(side, k, step)
 
 
 def _other(tile: TmaPlan, found: TmaPlan) -> Iterator[str]:
@@ -318,20 +326,14 @@ def _other(tile: TmaPlan, found: TmaPlan) -> Iterator[str]:
 
 def _launch(found: TmaPlan, sizes: tuple[int, int, int]) -> Iterator[str]:
     m, n, k = sizes
-    lda, ldb = k if found.a.along_k else m, k if found.b.along_k else n
-    more, scales = parameters(found.instruction, found.epilogue).passed, passed(found.other)
-    aligned = found.aligned(lda, ldb, n, n)
-    if is_sliced(found.other) and not aligned:
-        yield from sliced_launch(found.other, sizes, f"{found.name}_any", (lda, ldb))
+    lda = k // compression(found.instruction, "A") if found.a.along_k else m
+    if not found.aligned(lda, k if found.b.along_k else n, n, n):
+        yield from launch_line(found.other, sizes)
         return
+    given, more = passed(found.other), parameters(found.instruction, found.epilogue).passed
     if is_sliced(found.other):
         yield from mapped_launch(found.other, sizes, found.blocks(m, n), found.threads, found.shared)
         return
-    if aligned:
-        yield f"// cudaFuncSetAttribute({found.name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {found.shared});"
-        yield f"// {found.name}<<<{found.blocks(m, n)}, {found.threads}, {found.shared}>>>("
-        yield f"//     A_map, B_map, D, {scales}{m}, {n}, {k}, {n}{more});  // the maps, D, {scales}M, N, K, ldd{more}"
-    else:
-        yield f"// {found.name}_any<<<{found.other.blocks(m, n)}, {found.other.threads}>>>("
-        given = f"A, B, D, {scales}"
-        yield f"//     {given}{m}, {n}, {k}, {lda}, {ldb}, {n}{more});  // {given}M, N, K, lda, ldb, ldd{more}"
+    yield f"// cudaFuncSetAttribute({found.name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {found.shared});"
+    yield f"// {found.name}<<<{found.blocks(m, n)}, {found.threads}, {found.shared}>>>("
+    yield f"//     A_map, B_map, D, {given}{m}, {n}, {k}, {n}{more});  // the maps, D, {given}M, N, K, ldd{more}"

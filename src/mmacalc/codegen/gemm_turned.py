@@ -202,8 +202,8 @@ def _load_words(side: Side, first: str, inside: str, whole: bool) -> Iterator[st
 
 
 def _store_words(side: Side) -> Iterator[str]:
-    turn = _turn(side)
-    order = f"at % WORDS / {turn} % {QUAD}" if turn else "0"
+    turn, whole_stage = _turn(side)
+    order = f"at{'' if whole_stage else ' % WORDS'} / {turn} % {QUAD}" if turn else "0"
     yield "unsigned int *const word = words[n];"
     yield f"const int turn = {order};  // rows in another order, against conflicts"
     yield "#pragma unroll"
@@ -216,24 +216,29 @@ def _store_words(side: Side) -> Iterator[str]:
     yield "}"
 
 
-def _turn(side: Side) -> int:
-    """How many words of a k in a row have their rows stored in the same order, so that fewest stores conflict; 0: all.
+def _turn(side: Side) -> tuple[int, bool]:
+    """How many words of a k in a row have their rows stored in the same order, so that fewest stores conflict (0: all);
+    and whether they are counted through the stage, not from the beginning of each k: so rows of 128 bytes do not
+    conflict where a k has four words behind the last eight.
 
     >>> from mmacalc.memory_access.swizzles import MODES
     >>> _turn(Side("A", 128, 64, "unsigned char", 8, False, True, MODES["64B"]))
-    2
+    (2, False)
+    >>> _turn(Side("B", 48, 128, "unsigned char", 8, False, True, MODES["128B"]))
+    (2, True)
     """
     tile, words = side.tile, side.extent // QUAD
 
-    def conflicts(each: int) -> int:
-        found = 0
+    def conflicts(given: tuple[int, bool]) -> int:
+        found, (each, whole_stage) = 0, given
         for first in range(0, words * tile.row_bytes // VECTOR, 8):  # threads that store 16 bytes at once
             for m in range(QUAD):
                 slots = set()
                 for at in range(first, first + 8):
-                    row = at % words * QUAD + (m ^ (at % words // each % QUAD if each else 0))
+                    counted = at if whole_stage else at % words
+                    row = at % words * QUAD + (m ^ (counted // each % QUAD if each else 0))
                     slots.add(tile.address(row * tile.row_bytes + at // words * VECTOR) // VECTOR % 8)
                 found += 8 - len(slots)
         return found
 
-    return min((0, 1, 2, 4, 8), key=conflicts)
+    return min([(each, whole_stage) for whole_stage in (False, True) for each in (0, 1, 2, 4, 8)], key=conflicts)

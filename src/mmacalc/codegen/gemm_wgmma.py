@@ -10,6 +10,7 @@ Sources: PTX ISA 9.1, section 9.7.15.5; CUTLASS 7107b055, cute/arch/mma_sm90_des
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain, product
 
 from ..base.errors import Error
 from ..families.shared_memory import SWIZZLES, panel_offsets
@@ -18,6 +19,7 @@ from .epilogue import finishing, output_format
 from .fragments import fragment
 from .gemm_scales import Sums, checked_scales, declarations, end_of_stage, finer_blocks, function
 from .gemm_slices import group_function, reduction, tile_plan
+from .gemm_sparse import fetching, next_words, selected
 from .gemm_staging import (
     VECTOR,
     CudaPlan,
@@ -38,7 +40,7 @@ from .gemm_staging import (
 )
 from .ptx import DESCRIPTOR, SYNCHRONIZE, braced, operands
 from .source import indented
-from .staging import Side
+from .staging import Side, compression
 from .wgmma import ROWS, widest
 
 TYPE_CHECKING = False
@@ -51,7 +53,8 @@ if TYPE_CHECKING:
 __all__ = ["body", "plan", "source", "stores", "summed", "sums_of", "tiles_of"]
 
 DEPTH_BYTES = 64  # of k in one stage: two buffers of the widest tiles fit into 48 KiB of static shared memory
-LINE = 128  # of k where 32-bit elements are turned over: stores of four rows are free of conflicts, see gemm_turned
+LINE = 128  # of k where 32-bit elements are turned over: stores of four rows are free of conflicts, see gemm_turned;
+# and where A is compressed, which has 64 then, and metadata in whole registers
 WIDEST_PAIR = 128  # columns up to which a warpgroup keeps two tiles of 64 rows in registers
 
 
@@ -64,8 +67,8 @@ def plan(
         scales: those along K, for which there are twice as many sums.
 
     Raises:
-        Error: the instruction is sparse, has elements below 8 bits, or too few columns to be turned over, or too many
-            for two sums of each.
+        Error: the instruction has elements below 8 bits, or too few columns to be turned over, or too many for two sums
+            of each.
 
     >>> import mmacalc
     >>> found = plan(mmacalc.instruction("h100", "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"), "row", "col")
@@ -73,12 +76,12 @@ def plan(
     (128, 128, 32, Swizzle(bits=2, base=4, shift=3))
     """
     bits = inst.format("A").bits
-    if inst.sparse or bits < 8:
-        raise Error(f"a GEMM is generated around dense wgmma with elements of whole bytes; not {inst.name}")
+    if bits < 8:
+        raise Error(f"a GEMM is generated around wgmma with elements of whole bytes; not {inst.name}")
     turned = bits == 32 and (order_a == "col" or order_b == "row")
-    depth = (LINE if turned else DEPTH_BYTES) * 8 // bits
+    depth = (LINE if turned or inst.sparse else DEPTH_BYTES) * 8 // bits
     tiles = tiles_of(inst, scales)
-    a = _side(inst, "A", tiles * inst.m, depth, order_a == "row")
+    a = _side(inst, "A", tiles * inst.m, depth // compression(inst, "A"), order_a == "row")
     b = _side(inst, "B", inst.n, depth, order_b == "col")
     found = CudaPlan(inst, tiles, 1, depth // inst.k, a, b, 1)
     return checked_scales(found.with_stages(stages), scales)
@@ -156,6 +159,9 @@ def _prologue(found: CudaPlan) -> Iterator[str]:
     yield from part.variables("d")
     yield f"{accumulator(found.instruction)} sum[TILES] = {{}};"
     yield from declarations(found, sums_of(found))
+    if found.instruction.sparse:
+        yield from fetching(found.instruction, found.steps, "TILES", "first_m")
+        yield "fetch(0);"
     yield ""
 
 
@@ -165,6 +171,8 @@ def _loop(found: CudaPlan) -> Iterator[str]:
     yield '    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
     yield f"    {SYNCHRONIZE}  // and the stage before is multiplied, so its place is free"
     yield "    copy_stage(stage ? stage - 1 : STAGES - 1);"
+    if found.instruction.sparse:
+        yield from indented(next_words(""))
     for side in (found.a, found.b):
         yield f"    const unsigned long long {side.name.lower()}_start = {_descriptor(side)};  // {_words(side)}"
     yield from indented(summed(found, (found.tiles_m, found.steps), partial(_offset, found)))
@@ -207,20 +215,21 @@ def _descriptor(side: Side) -> str:
     return f"descriptor({tile}, {leading}, {stride}, {SWIZZLES[_mode_name(side)].code})"
 
 
-def _offset(found: CudaPlan, side: Side, tile: int, step: int) -> int:
+def _offset(found: CudaPlan, name: str, tile: int, step: int) -> int:
     """The bytes from the beginning of a side's tile to what one wgmma reads."""
-    inst = found.instruction
+    inst, side = found.instruction, found.a if name == "A" else found.b
+    along = step * inst.k // found.shares(side)
     if side.rows_of_k:
-        return tile * inst.m * side.tile.row_bytes + step * inst.k * side.bytes
-    return tile * inst.m * side.bytes // side.panel * side.depth * side.panel + step * inst.k * side.panel
+        return tile * inst.m * side.tile.row_bytes + along * side.bytes
+    return tile * inst.m * side.bytes // side.panel * side.depth * side.panel + along * side.panel
 
 
-def summed(found: CudaPlan, counts: tuple[int, int], offset: Callable[[Side, int, int], int]) -> Iterator[str]:
+def summed(found: CudaPlan, counts: tuple[int, int], offset: Callable[[str, int, int], int]) -> Iterator[str]:
     """The products of a stage, and what is done with the sums behind each block of k.
 
     Args:
-        counts: tiles of 64 rows, and steps along k. offset: the bytes from the start of a side's descriptor to what a
-            wgmma of a tile and a step reads; B's tile is 0.
+        counts: tiles of 64 rows, and steps along k. offset: the bytes from the start of the descriptor of A or B to
+            what a wgmma of a tile and a step reads; B's tile is 0.
     """
     tiles, steps = counts
     stage = steps * found.instruction.k
@@ -231,8 +240,8 @@ def summed(found: CudaPlan, counts: tuple[int, int], offset: Callable[[Side, int
         return
     assert found.scales
     more = ", ".join(
-        f"{letter}_part = {letter}_start + part * {offset(given, 0, steps // parts) // VECTOR}"
-        for letter, given in (("a", found.a), ("b", found.b))
+        f"{name.lower()}_part = {name.lower()}_start + part * {offset(name, 0, steps // parts) // VECTOR}"
+        for name in "AB"
     )
     yield "#pragma unroll 1  // so that scales of one block are in registers"
     yield f"for (int part = 0; part < {parts}; ++part) {{"
@@ -243,7 +252,7 @@ def summed(found: CudaPlan, counts: tuple[int, int], offset: Callable[[Side, int
 
 
 def _products(
-    found: CudaPlan, counts: tuple[int, int], offset: Callable[[Side, int, int], int], start: str = "start"
+    found: CudaPlan, counts: tuple[int, int], offset: Callable[[str, int, int], int], start: str = "start"
 ) -> Iterator[str]:
     """The wgmma of a stage, or of a part of it, between one fence and one wait.
 
@@ -253,44 +262,41 @@ def _products(
     tiles, steps = counts
     inst = found.instruction
     _, constraint, count = registers_of(inst, "D")
-    every = [(step, tile) for step in range(steps) for tile in range(tiles)]
-    moved = [
-        (letter, offset(given, tile * (letter == "a"), step) // VECTOR)
-        for step, tile in every
-        for letter, given in (("a", found.a), ("b", found.b))
-    ]
-    starts = [f'"l"({letter}_{start} + {number})' if number else f'"l"({letter}_{start})' for letter, number in moved]
-    unique = list(dict.fromkeys(starts))
-    places = iter([tiles * count + unique.index(start) for start in starts])
+    given: dict[tuple[int, int], list[str]] = {}
+    for step, tile in product(range(steps), range(tiles)):
+        moved = ("a", offset("A", tile, step) // VECTOR), ("b", offset("B", 0, step) // VECTOR)
+        given[step, tile] = [f'"l"({letter}_{start}{f" + {number}" if number else ""})' for letter, number in moved]
+        if inst.sparse:
+            given[step, tile].append(f'"r"(now[{tile}][{selected(inst, step)[0]}])')
+    unique = list(dict.fromkeys(chain(*given.values())))
     yield 'asm volatile("{ .reg .pred accumulate;\\n"'
     yield '             "setp.eq.u32 accumulate, 0, 0;\\n"  // true: D = A B + D'
     yield '             "wgmma.fence.sync.aligned;\\n"'
-    for step, tile in every:
-        words = f"step {step}, rows {tile * inst.m} to {tile * inst.m + inst.m - 1}"
-        yield from _product(found, tile, next(places), next(places), words)
+    for (step, tile), inputs in given.items():
+        yield from _product(found, tile, step, [tiles * count + unique.index(each) for each in inputs])
     yield '             "wgmma.commit_group.sync.aligned;\\n"'
     yield '             "wgmma.wait_group.sync.aligned 0; }"'
     outputs = [f'"+{constraint}"(sum[{tile}].word[{n}])' for tile in range(tiles) for n in range(count)]
     yield from operands(outputs, unique, ' : "memory"')
 
 
-def _product(found: CudaPlan, tile: int, a: int, b: int, words: str) -> Iterator[str]:
-    """One wgmma of a tile, the descriptors of A and B being those operands of the statement."""
+def _product(found: CudaPlan, tile: int, step: int, inputs: list[int]) -> Iterator[str]:
+    """One wgmma of a tile; inputs: the operands of the statement that are its descriptors and metadata."""
     inst = found.instruction
     count = registers_of(inst, "D")[2]
-    immediates = ["accumulate"]
+    immediates = [str(selected(inst, step)[1]), "accumulate"] if inst.sparse else ["accumulate"]
     if inst.format("D").name != "i32":
         immediates += ["1", "1"]
     if inst.format("A").bits == 16:
         immediates += [str(int(not side.rows_of_k)) for side in (found.a, found.b)]
-    yield f'             "{inst.name} "  // {words}'
+    yield f'             "{inst.name} "  // step {step}, rows {tile * inst.m} to {tile * inst.m + inst.m - 1}'
     line = ""
     for part in braced(tile * count, count).split(" "):
         if len(line) + len(part) > 96:
             yield f'             "{line}"'
             line = ""
         line += f"{part} "
-    yield f'             "{line[:-1]}, %{a}, %{b}, {", ".join(immediates)};\\n"'
+    yield f'             "{line[:-1]}, {", ".join([f"%{each}" for each in inputs] + immediates)};\\n"'
 
 
 def stores(found: CudaPlan, first: str = "first_m", ways: tuple[str, ...] = ("true", "false")) -> Iterator[str]:

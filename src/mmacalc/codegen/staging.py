@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..memory_access.swizzles import Swizzle
-    from ..model import Operand
+    from ..model import Instruction, Operand
     from .fragments import Fragment
 
-__all__ = ["BANKED_BYTES", "VECTOR", "WORDS", "Side", "Staged", "matrix_swizzle", "staged"]
+__all__ = ["BANKED_BYTES", "VECTOR", "WORDS", "Side", "Staged", "compression", "matrix_swizzle", "staged"]
 
 WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "u32x2", 16: "u32x4"}
 VECTOR = 16  # bytes of a thread's access
@@ -125,6 +125,11 @@ class Staged(TupleRecord):
         yield f"for (int at = {thread}; at < {self.rows} * {count}; at += {threads})"
         yield f"    *({WORDS[width]} *)({self.place(row, byte)}) ="
         yield f"        *(const {WORDS[width]} *)((const unsigned char *)({name} + {start}) + {byte});"
+
+
+def compression(inst: Instruction, side: str) -> int:
+    """The k that an element of an operand stands for: 2 of the A of sparse instructions."""
+    return 2 if inst.sparse and side == "A" else 1
 
 
 class Side(TupleRecord):

@@ -4,7 +4,8 @@ Elements of 4 and 6 bits that tcgen05.mma takes beside those of 8 are packed in 
 bytes in a stage: a box has 128, and an mbarrier counts the bytes in memory (CUTLASS, TmaTransactionBytes).
 
 A side lies in a stage as its swizzle has it: K-major with 128 bytes of k in a row, or as memory has it (MN-major), in
-panels as wide as the swizzle. A tensor map of its matrix has the rows of memory; what the matrix does not have arrives
+panels as wide as the swizzle. A stage has 128 bytes of k of A; those of a compressed A stand for twice as many k, which
+are two panels of B. A tensor map of its matrix has the rows of memory; what the matrix does not have arrives
 as zeros.
 
 Sources: PTX ISA 9.1, sections 9.7.9.27 (cp.async.bulk.tensor), 9.7.13.15 (mbarrier); CUDA Driver API,
@@ -16,7 +17,7 @@ from __future__ import annotations
 from ..families.shared_memory import PADDED_ROW, SWIZZLES, panel_offsets
 from ..memory_access.swizzles import MODES
 from .gemm_staging import ALIGNMENT, SHARED_BYTES, element_of
-from .staging import Side
+from .staging import Side, compression
 from .wgmma import ROWS, widest
 
 TYPE_CHECKING = False
@@ -102,16 +103,17 @@ def _copy_box(several: bool) -> str:
 
 
 def side(inst: Instruction, name: str, extent: int, along_k: bool, bits: int = 0) -> Side:
-    """A or B in a stage of 128 bytes of k.
+    """A or B in a stage of 128 bytes of k of A.
 
     Args:
         extent: rows of A, columns of B. bits: of an element in memory, if it lies in a wider container.
     """
     own = inst.format(name).bits
     bits, element, packed = bits or own, element_of(inst, name), own if own < bits else 0
-    depth = ROW_BYTES * 8 // bits
+    panels = compression(inst, "A") // compression(inst, name)
+    depth, panel = panels * ROW_BYTES * 8 // bits, ROW_BYTES if panels > 1 else 0
     if along_k:
-        return Side(name, extent, depth, element, bits, True, False, MODES["128B"], packed=packed)
+        return Side(name, extent, depth, element, bits, True, False, MODES["128B"], panel, packed=packed)
     mode = widest(extent * bits // 8)
     return Side(name, extent, depth, element, bits, False, False, MODES[mode.name], mode.row_bytes, packed=packed)
 
@@ -124,7 +126,7 @@ def swizzle_name(given: Side) -> str:
 def box(given: Side) -> tuple[int, int]:
     """The (rows of memory, elements) of one tensor copy; of elements below a byte the bytes."""
     if given.rows_of_k:
-        rows, columns = min(given.extent, MOST_ROWS), given.depth * given.bits // max(8, given.bits)
+        rows, columns = min(given.extent, MOST_ROWS), ROW_BYTES * 8 // max(8, given.bits)
     else:
         rows, columns = given.depth, given.panel * 8 // given.bits
     return rows, columns * (given.packed or 8) // 8
@@ -159,24 +161,26 @@ def map_comments(sides: tuple[Side, ...]) -> Iterator[str]:
         yield f"// Map of {given.name}: rows as memory has them; box {rows} rows of {columns} {of}, swizzle {mode}."
 
 
-def copy_lines(given: Side, first: str, matrix: str = "") -> Iterator[str]:
+def copy_lines(given: Side, first: str, matrix: str = "", stands_for: int = 1) -> Iterator[str]:
     """The tensor copies of a side into the stage `stage`, for the k from `k` on, completed by `barrier`.
 
     Args:
         first: the first row of A, or column of B, as C text. matrix: its number in the map, "" where it is alone.
+        stands_for: the k of an element, more than 1 of a compressed A.
     """
     barrier = f"{matrix}, barrier" if matrix else "barrier"
     letter, count = given.name.lower(), copies(given)
-    to = f"{letter}_stages + stage * {given.name}_BYTES"
-    if given.rows_of_k:
-        assert count == 1
-        at = "k" if given.bits >= 8 else f"k / {8 // given.bits}"
-        yield f"copy_box({to}, &{given.name}, {at}, {first}, {barrier});"
-        return
     columns = PADDED_ROW if given.packed else box(given)[1]
-    each = given.tile.bytes // count
-    yield f"for (int panel = 0; panel < {count}; ++panel)  // {columns} neighbours in memory, of all k"
-    yield f"    copy_box({to} + panel * {each}, &{given.name}, {first} + panel * {columns}, k, {barrier});"
+    several = count > 1 or not given.rows_of_k
+    panel = f" + panel * {columns}" * several
+    each = stands_for * (max(1, 8 // given.bits) if given.rows_of_k else 1)
+    at = f"k / {each}" if each > 1 else "k"
+    x, y = (f"{at}{panel}", first) if given.rows_of_k else (f"{first}{panel}", at)
+    to = f"{letter}_stages + stage * {given.name}_BYTES" + f" + panel * {given.tile.bytes // count}" * several
+    if several:
+        of = "all rows" if given.rows_of_k else "all k"
+        yield f"for (int panel = 0; panel < {count}; ++panel)  // {columns} neighbours in memory, of {of}"
+    yield f"{'    ' * several}copy_box({to}, &{given.name}, {x}, {y}, {barrier});"
 
 
 def offsets(given: Side) -> tuple[int, int]:
@@ -186,10 +190,13 @@ def offsets(given: Side) -> tuple[int, int]:
     return panel_offsets(SWIZZLES[swizzle_name(given)].row_bytes, given.depth)
 
 
-def step_bytes(given: Side, k: int) -> int:
-    """The bytes from what one instruction reads of a stage to what the next along k reads.
+def step_bytes(given: Side, k: int, step: int) -> int:
+    """The bytes from the beginning of a tile to what the instruction of a step along k reads.
 
     Args:
-        k: of the instruction.
+        k: of an instruction, in elements of the side.
     """
-    return k * given.bits // 8 if given.rows_of_k else k * given.panel
+    if not given.rows_of_k:
+        return step * k * given.panel
+    byte, panel = step * k * given.bits // 8, given.panel or given.tile.row_bytes
+    return byte // panel * given.tile.rows * panel + byte % panel

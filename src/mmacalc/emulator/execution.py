@@ -316,6 +316,17 @@ class Sparsity(TupleRecord):
         """How many index entries a group has."""
         return self.kept // self.unit
 
+    def in_metadata(self, index: NDArray[Any]) -> NDArray[Any]:
+        """Index entries (..., entries) as metadata has them: of tf32 two positions of 16 bits for each, 0b0100 for the
+        first value and 0b1110 for the second (PTX ISA, mma.sp)."""
+        if self.period > 2:
+            return index
+        return np.stack([2 * index, 2 * index + 1], axis=-1).reshape(*index.shape[:-1], -1)
+
+    def from_metadata(self, held: NDArray[Any]) -> NDArray[Any]:
+        """The index entries that metadata has: the inverse of `in_metadata`."""
+        return held if self.period > 2 else held[..., ::2] >> 1
+
 
 def sparsity(inst: Instruction) -> Sparsity:
     """The group shape of a sparse instruction, from the digits of A's layout."""

@@ -144,8 +144,8 @@ def files(
     for name, codes in case.codes.items():
         if codes.shape != execution.shapes[name]:
             raise Error(f"registers are shown for one instruction, without batches; {name} has shape {codes.shape}")
-        if name == "K" and execution.sparsity and execution.sparsity.period == 2:
-            codes = np.stack([2 * codes, 2 * codes + 1], axis=-1).reshape(codes.shape[0], -1)
+        if name == "K" and execution.sparsity:
+            codes = execution.sparsity.in_metadata(codes)
         held = "D" if name not in inst.operands else name
         if execution.in_registers(held):
             place = execution.places(held, natural=name in "AB")
@@ -183,9 +183,7 @@ def _read(execution: Execution, name: str, value: ArrayLike, copy: int = 0) -> A
         return np.broadcast_to(checked(execution, name, value), execution.shapes[name])
     place = execution.places("D" if name not in execution.inst.operands else name)
     found = gather(_file(execution, name, value), place, copy)
-    if name == "K" and execution.sparsity and execution.sparsity.period == 2:
-        return found[..., ::2] >> 1  # tf32 names the first of a pair as 0b0100, the second as 0b1110 (PTX ISA, mma.sp)
-    return found
+    return execution.sparsity.from_metadata(found) if name == "K" and execution.sparsity else found
 
 
 def _is_matrix(execution: Execution, value: ArrayLike) -> bool:

@@ -61,6 +61,8 @@ SCALES_B_HALVES = "(h q i) (w s) -> cta (*cta), lane (h *r i), column (w q), ite
 
 # Logical and stored k of a group of a sparse A, by the bits of an element's slot.
 GROUPS = {32: (2, 1), 16: (4, 2), 8: (4, 2), 4: (8, 4)}
+# The kinds two products of which share a pair of columns of metadata: the sparsity selector says whose is which.
+SELECTED = ("f16", "ti16", "tf32")
 
 
 class Form(TupleRecord):

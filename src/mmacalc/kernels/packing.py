@@ -10,7 +10,7 @@ from ..codegen.gemm import kpack_of
 from ..codegen.gemm_lds import held_k
 from ..emulator.execution import compress, execution_of
 from ..emulator.registers import scatter
-from ..families.tensor_memory import SCALE_BLOCKS, SCALE_ROWS
+from ..families.tensor_memory import LANES, SCALE_BLOCKS, SCALE_ROWS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["pack_int4", "pack_scales", "pack_sparse"]
 
-PACKED = ("mma.sp", "v_smfmac", "v_swmmac")  # instructions whose metadata generated GEMMs load
+PRODUCTS = 4  # of tcgen05.mma.sp in a stage of a generated GEMM: their A has 128 bytes in a row
+COPIED = 4  # columns of Tensor Memory that a tcgen05.cp.128x128b fills
 
 
 @arguments_checked
@@ -66,25 +67,30 @@ def pack_scales(scales: Any, blocks: int = SCALE_BLOCKS) -> Array:
 
 @arguments_checked
 def pack_sparse(instruction: Instruction, matrix: Any, wave: int | None = None) -> tuple[Array, Array]:
-    """A 2:4 sparse A compressed, and its metadata as a generated GEMM around mma.sp, SMFMAC or SWMMAC takes it.
+    """A 2:4 sparse A compressed, and its metadata as a generated GEMM around a sparse instruction takes it.
 
     Each lane has a word of its own: for the rows of the instruction and as many of its k as share a register (by the
     sparsity selector, ABID or index_key), word L is the register of lane L. So 16 rows and 64 k of f16 are 32 words of
-    mma.sp, which a warp loads at once. Of AMD's instructions k is that of the kernel, which has lanes read 16 bytes.
+    mma.sp, which a warp loads at once, and 64 rows 128 words of wgmma, which a warpgroup does. Of AMD's instructions k
+    is that of the kernel, which has lanes read 16 bytes. Around tcgen05.mma.sp the words are columns of Tensor Memory:
+    four of each of 128 lanes, as tcgen05.cp.128x128b takes them.
 
     Args:
-        instruction: an mma.sp, SMFMAC or SWMMAC. matrix: A, (M, K), of values; of every four along k (of tf32 every
-            two) at most two (one) are not 0; K is a multiple of four (of tf32 two). wave: its size, of RDNA's.
+        instruction: a sparse one (mma.sp, wgmma, tcgen05.mma.sp of a shape and of types, SMFMAC, SWMMAC). matrix: A,
+            (M, K), of values; of every four along k (of tf32 every two) at most two (one) are not 0, of every four
+            pairs of e2m1 in mxf4 and mxf4nvf4 two; K is a multiple of these. wave: its size, of RDNA's.
 
     Returns:
         The values that are kept, (M, K / 2), float64; and the metadata, (ceil(M / m), ceil(K / k), lanes), uint32; k
-        are those whose metadata share a register. Of AMD's instructions K is rounded up to whole pieces of lanes.
+        are those whose metadata share a register. Of AMD's instructions K is rounded up to whole pieces of lanes. Of
+        tcgen05.mma.sp (rows of 128 lanes, words), where M is rounded up to the instruction's, K to four times its.
 
     Raises:
-        Error: an instruction whose A is dense, or whose metadata take two registers; or a matrix that is not sparse.
+        Error: an instruction whose A is dense, or whose metadata take two registers or are in no published place; or a
+            matrix that is not sparse.
 
-    Source: PTX ISA 9.1, section 9.7.14.6 (sparse storage, metadata, sparsity selector); AMD's CDNA4 ISA
-    guide, section 7.5 (sparse matrices).
+    Source: PTX ISA 9.1, sections 9.7.14.6 and 9.7.15.6 (sparse storage, metadata, sparsity selector), 9.7.16.10.6
+    (metadata in Tensor Memory); AMD's CDNA4 ISA guide, section 7.5 (sparse matrices).
 
     >>> import mmacalc, numpy
     >>> inst = mmacalc.instruction("a100", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
@@ -92,41 +98,64 @@ def pack_sparse(instruction: Instruction, matrix: Any, wave: int | None = None) 
     >>> kept.shape, metadata.shape, hex(metadata[0, 0, 0])
     ((16, 32), (1, 1, 32), '0xdddddddd')
     """
-    name = shown(getattr(instruction, "name", instruction))
-    if not getattr(instruction, "sparse", False) or not instruction.name.startswith(PACKED):
-        raise Error(f"pack_sparse takes an mma.sp, SMFMAC or SWMMAC; got {name}")
-    size = instruction.architecture.wave(wave)
-    if instruction.operand("K", size).registers > 1:
-        raise Error(f"pack_sparse takes instructions whose metadata are one register of each lane; {name} has two")
+    inst = _sparse(instruction, wave)
+    size = inst.architecture.wave(wave)
     try:
         values = np.asarray(matrix, float)
     except (TypeError, ValueError, OverflowError):
         raise Error(f"A is a matrix of numbers; got {shown(matrix)}") from None
-    executions = [
-        execution_of(instruction, wave, part, False, False) for part in _parts_of_a_register(instruction, size)
-    ]
+    executions = [execution_of(inst, wave, part, False, False) for part in _parts_of_a_register(inst, size)]
     sparsity = executions[0].sparsity
     assert sparsity is not None  # of a sparse instruction
     if values.ndim != 2 or values.shape[1] % sparsity.period:
         raise Error(f"A is a matrix (M, K), K a multiple of {sparsity.period}; got shape {values.shape}")
-    steps, m, k = len(executions), instruction.m, instruction.k
-    order = _order_of_k(instruction, size)
-    rows, depth = (-(-each // unit) * unit for each, unit in zip(values.shape, (m, np.lcm(steps * k, len(order)))))
+    steps, m, k = len(executions), inst.m, inst.k
+    order = _order_of_k(inst, size)
+    unit = np.lcm(k * (PRODUCTS if inst.in_tensor_memory else steps), len(order))
+    depth, count = -(-values.shape[1] // unit) * unit, -(-len(values) // m)
+    rows = max(count, 1) * m  # of a group without rows, too, of which nothing is returned
     filled = np.zeros((rows, depth))
     filled[: len(values), : values.shape[1]] = values
-    kept, index = compress(filled, filled == 0, sparsity, instruction.name)
+    kept, index = compress(filled, filled == 0, sparsity, inst.name)
     groups = order[:: sparsity.period] // sparsity.period  # which lie side by side in either order
     index = index.reshape(rows, -1, len(groups), sparsity.entries)[:, :, groups].reshape(rows, -1)
-    if sparsity.period == 2:  # of tf32: two positions of 16 bits each
-        index = np.stack([2 * index, 2 * index + 1], axis=-1).reshape(rows, -1)
+    index = sparsity.in_metadata(index)
     each = index.shape[1] // (depth // k)  # entries of one product
     tiles = index.reshape(rows // m, m, depth // (steps * k), steps, each).transpose(0, 2, 3, 1, 4)
-    words = np.zeros((*tiles.shape[:2], 1, size), np.uint32)
+    words = np.zeros((*tiles.shape[:2], *executions[0].places("K")[4:6]), np.uint32)
     for step, execution in enumerate(executions):
         one = np.zeros_like(words)
         scatter(one, tiles[:, :, step], execution.places("K"))
         words |= one
-    return kept[: len(values), : values.shape[1] // 2], words[:, :, 0]
+    words = _columns(words[:count]) if inst.in_tensor_memory else words[:count, :, 0]
+    return kept[: len(values), : values.shape[1] // 2], words
+
+
+def _sparse(given: Instruction, wave: int | None) -> Instruction:
+    """The instruction whose metadata are packed; in Tensor Memory that of its shape.
+
+    Raises:
+        Error: A is dense, or the metadata of a lane are more than one register.
+    """
+    name = shown(getattr(given, "name", given))
+    if not getattr(given, "sparse", False):
+        raise Error(
+            f"pack_sparse takes a sparse instruction: mma.sp, wgmma, tcgen05.mma.sp, SMFMAC, SWMMAC; got {name}"
+        )
+    if given.in_tensor_memory:
+        shaped: Instruction = given.split_parameters({"m": given.m, "n": given.n})[0]
+        return shaped
+    if given.operand("K", given.architecture.wave(wave)).registers > 1:
+        raise Error(f"pack_sparse takes instructions whose metadata are one register of each lane; {name} has two")
+    return given
+
+
+def _columns(files: Array) -> Array:
+    """Metadata in columns of Tensor Memory, (rows, along k, column, lane), as tcgen05.cp.128x128b takes them."""
+    rows, depth, columns, lanes = files.shape
+    pieces = files.reshape(rows, depth * columns // COPIED, COPIED, lanes // LANES, LANES)
+    found = np.ascontiguousarray(pieces.transpose(0, 3, 1, 4, 2))
+    return found.reshape(rows * lanes // LANES, depth * columns * LANES)
 
 
 def _order_of_k(inst: Instruction, wave: int) -> Array:

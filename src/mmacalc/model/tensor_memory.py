@@ -13,6 +13,7 @@ from ..families import packed
 from ..families import tensor_memory as family
 from ..families.tensor_memory import (
     DEPTHS,
+    SELECTED,
     check_scale_type,
     check_shape,
     check_types,
@@ -176,7 +177,8 @@ class TensorMemoryInstruction(Instruction):
     def modifier_limits(self, wave: int | None = None, cbsz: int = 0) -> dict[str, tuple[int, ...]]:
         """The fields of addresses and of the descriptor that choose places; see `operand`. No others."""
         scales = {"scale_id_a": (0, 1, 2, 3), "scale_id_b": (0, 1, 2, 3)} if self.scaled else {}
-        return {"half": (0, 1), **({"selector": (0, 1)} if self.sparse else {}), **scales}
+        selector = {"selector": (0, 1) if self.form.kind in SELECTED else (0,)} if self.sparse else {}
+        return {"half": (0, 1), **selector, **scales}
 
     def split_parameters(self, modifiers: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:
         """The instruction with the shape and types among modifiers, and the modifiers that remain.

@@ -61,8 +61,8 @@ class Executor:
         codes: dict[str, Array] = dict(given or {})
         for name, file in files.items():
             found = gather(file, self.places[name])
-            if name == "K" and self.execution.sparsity and self.execution.sparsity.period == 2:
-                found = found[..., ::2] >> 1
+            if name == "K" and self.execution.sparsity:
+                found = self.execution.sparsity.from_metadata(found)
             codes[name] = found
         result = compute(self.execution, codes, rearrange=False)
         place = self.places["D"]

@@ -490,7 +490,9 @@ class _Product:
         lane, register = self.form.cells[name]
         written = self.machine.tensor_memory.written[ctas[:, lane // LANES], lane % LANES, self.starts[name] + register]
         self._undefined(f"reads {name} in Tensor Memory that nothing has written", at[~written.all(axis=1)])
-        return gather(self._cells(name, ctas), self.form.places[name])
+        found = gather(self._cells(name, ctas), self.form.places[name])
+        sparsity = self.form.execution.sparsity
+        return sparsity.from_metadata(found) if name == "K" and sparsity else found
 
     def _elements(self, name: str, ctas: Array) -> Array:
         """The encodings of a matrix in shared memory, (row, depth), with the sign that the descriptor gives them."""
