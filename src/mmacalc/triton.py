@@ -277,9 +277,15 @@ def _element(name: str, value: Any) -> str:
 
 def _bytes_before(name: str, value: Any) -> int:
     """How many bytes of its storage lie before an array or a tensor; storage begins at a multiple of 256 here."""
+    value = _plain(value)
     if hasattr(value, "data_ptr"):
         return int(value.storage_offset() * value.element_size())
     return owner_of(name, value)[1]
+
+
+def _plain(value: Any) -> Any:
+    """The tensor that `triton.reinterpret` has wrapped to give it another type; anything else as it is."""
+    return value.base if hasattr(value, "data_ptr") and hasattr(value, "base") else value
 
 
 class _Tensors:
@@ -296,6 +302,7 @@ class _Tensors:
         Raises:
             Error: the tensor is on a GPU.
         """
+        value = _plain(value)
         if not hasattr(value, "data_ptr"):
             return value
         if value.device.type != "cpu":
@@ -309,7 +316,7 @@ class _Tensors:
     def matrix(self, value: Any) -> Any:
         """The elements of a tensor, or of a descriptor's base, as an array that shares their memory; anything else is
         returned as it is."""
-        value = getattr(value, "base", value) if hasattr(value, "block_shape") else value
+        value = _plain(getattr(value, "base", value) if hasattr(value, "block_shape") else value)
         if not hasattr(value, "data_ptr") or not value.is_contiguous():
             return value
         kind = _element("a tensor", value)

@@ -353,13 +353,18 @@ def program_of(kernel: Kernel, target: MachineTarget) -> Program:
     kernel that is loaded again."""
 
     def read() -> Program:
-        gaps: dict[int, str] = {}
-        with collector_paused():
-            return Program(_decoded(kernel, gaps), target, gaps)
+        return new_program(kernel, target)
 
     code = tuple([(section.address, section.data) for section in kernel.sections if section.executable])
     program: Program = _known.get((kernel.target, kernel.wavefront_size, code), read)
     return program
+
+
+def new_program(kernel: Kernel, target: MachineTarget) -> Program:
+    """As `program_of`, one of its own, which counts by itself what is executed."""
+    gaps: dict[int, str] = {}
+    with collector_paused():
+        return Program(_decoded(kernel, gaps), target, gaps)
 
 
 def _decoded(kernel: Kernel, gaps: dict[int, str]) -> Iterator[DecodedInstruction]:

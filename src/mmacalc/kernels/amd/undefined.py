@@ -326,6 +326,14 @@ class Uninitialised:
         for number in found.step.writes:
             self.registers.origins[number] = (found.step.instruction.address, what)
 
+    def loaded_scalars(self, group: Group, undefined: Array | None, what: str) -> None:
+        """As `loaded`, of a scalar load: in which waves."""
+        if undefined is None or group.leaves is None:
+            return
+        group.leaves.loaded = undefined[:, None]
+        for number in group.leaves.step.writes:
+            self.registers.origins[number] = (group.leaves.step.instruction.address, what)
+
     def loaded_bits(
         self, group: Group, lanes: ActiveLanes, words: list[Array], instruction: DecodedInstruction
     ) -> None:
