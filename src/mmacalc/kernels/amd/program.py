@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Program", "Step", "program_of"]
 
+_SWAPS = ("_atomic_cmpswap", "_atomic_cmpswap_b32")
 LOW_FROM_LOW = ("v_mad_u64_u32", "v_mad_i64_i32", "v_mad_co_", "v_mad_nc_", "v_lshl_add_u64", "v_add_nc_u64",
                 "v_lshlrev_b64")  # fmt: skip
 # Results that leave a part of their register as it is. Which part is defined is not followed: one part is enough.
@@ -385,7 +386,8 @@ def _decoded(kernel: Kernel, gaps: dict[int, str]) -> Iterator[DecodedInstructio
 class Program:
     """The instructions of a code object by address, and its basic blocks.
 
-    labels: by which the accesses of LDS are kept. indexes: whether M0 chooses registers, or S_SET_VGPR_MSB does. lock:
+    labels: by which the accesses of LDS are kept. swaps_words: whether 4 bytes of global memory are compared and
+    swapped: so LLVM makes atomic operations of 1 and 2 bytes, on the aligned word around them (AtomicExpand). indexes: whether M0 chooses registers, or S_SET_VGPR_MSB does. lock:
     held while a launch counts what its steps execute, and until that is read: other threads that launch the same code
     wait.
     """
@@ -394,6 +396,7 @@ class Program:
     instructions: dict[int, DecodedInstruction]
     labels: Labels
     lock: Any
+    swaps_words: bool
     target: MachineTarget
 
     def __init__(
@@ -409,6 +412,8 @@ class Program:
         self._others: dict[tuple[int, Any, int], Step] = {}
         self._texts: dict[int, str] = {}
         self._known: dict[tuple[str, int], Any] = {}
+        names = [one.name for one in self.instructions.values()]
+        self.swaps_words = any(name.endswith(_SWAPS) and not name.startswith("ds_") for name in names)
         self.indexes = any(one.name in INDEX_MODE or is_relative(one.name) for one in self.instructions.values())
 
     def step(self, address: int) -> Step:
