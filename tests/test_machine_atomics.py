@@ -182,5 +182,5 @@ def test_an_aligned_word_that_llvm_accesses_for_16_bits_may_reach_beyond_the_las
     assert mmacalc.launch(kernel, 1, 64, y, b, z, 25).findings == ()
     assert (y == np.arange(25) + 7).all()
     assert (z == 4).all()
-    with pytest.raises(mmacalc.Error, match="outside|past the end|after the last byte"):
+    with pytest.raises(mmacalc.Error, match=r"outside|past the end|after the last byte"):
         mmacalc.launch(kernel, 1, 64, y, b, z, 27)  # the next word

@@ -151,9 +151,11 @@ class EmulatedGPU:
         """Triton's record of the target."""
         return self.machine
 
-    def get_current_device(self) -> str:
-        """A name that is another for each target, since Triton keeps what it compiled by it."""
-        return f"mmacalc {self.machine.backend} {self.machine.arch}"
+    def get_current_device(self) -> _Device:
+        """Where tensors are, and another for each target, since Triton keeps what it compiled by it."""
+        found = _Device("cpu")
+        found.target = self.machine.backend, self.machine.arch
+        return found
 
     def get_current_stream(self, device: Any) -> int:
         """There is one."""
@@ -187,6 +189,21 @@ class EmulatedGPU:
             gpu.reports.append(_run(made, (x, y, z), values, dict(gpu.options)))
 
         return launched
+
+
+class _Device(str):
+    """The name of torch's device, which is equal to that of the same target only."""
+
+    target: tuple[str, Any]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Device) and self.target == other.target
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.target)
 
 
 class _Made:

@@ -87,14 +87,15 @@ class Step:
     the core can carry out; rest: of LDS, carries out those from a number on; product: of a matrix instruction that
     it can; waits: of a wait for counters the greatest number of each; lane_masks: the scalar registers that it
     reads as masks of lanes, and the word that each is; lane_results: those that it writes.
-    equality: whether it tells if integers are equal. halves: of a packed one (see `undefined.packed_halves`).
+    equality: whether it tells if integers are equal. halves: of a packed one (see `undefined.packed_halves`). duals: of
+    a dual one its two halves, each by itself.
     vector: whether MODE can skip it.
     """
 
     __slots__ = (
         "access", "addresses", "count", "executed", "instruction", "kind", "matrix", "reads", "run", "touched",
         "writes", "low", "low_reads", "uses", "relative", "indexable", "writes_lds",
-        "bitwise", "bits", "equality", "halves", "lane_masks", "lane_results", "moves", "operations", "places",
+        "bitwise", "bits", "duals", "equality", "halves", "lane_masks", "lane_results", "moves", "operations", "places",
         "product", "rest", "vector", "waits",
         "_target",
     )  # fmt: skip
@@ -109,6 +110,7 @@ class Step:
     writes_lds: bool
     bitwise: bool
     equality: bool
+    duals: tuple[Step, ...]
     halves: tuple[Half, Half] | None
     matrix: Instruction | None
     moves: tuple[LocalMove | GlobalMove, ...]
@@ -167,6 +169,8 @@ class Step:
         self.bits = read_bits(instruction.name, instruction.modifiers) if self.kind == "arithmetic" else 0xFFFFFFFF
         self.low, self.low_reads = _low_half(instruction)
         self.halves = packed_halves(instruction) if self.kind == "arithmetic" else None
+        alone = [half._replace(name=half.name.replace("v_dual_", "v_"), second=None) for half in halves]
+        self.duals = tuple([Step(half, target) for half in alone]) if instruction.second is not None else ()
 
     def _run_later(self, group: Group) -> None:
         """Carry it out by itself, which most of those that the core can carry out never are: compile it now."""
@@ -387,9 +391,9 @@ class Program:
     """The instructions of a code object by address, and its basic blocks.
 
     labels: by which the accesses of LDS are kept. swaps_words: whether 4 bytes of global memory are compared and
-    swapped: so LLVM makes atomic operations of 1 and 2 bytes, on the aligned word around them (AtomicExpand). indexes: whether M0 chooses registers, or S_SET_VGPR_MSB does. lock:
-    held while a launch counts what its steps execute, and until that is read: other threads that launch the same code
-    wait.
+    swapped: so LLVM makes atomic operations of 1 and 2 bytes, on the aligned word around them (AtomicExpand).
+    indexes: whether M0 chooses registers, or S_SET_VGPR_MSB does. lock: held while a launch counts what its steps
+    execute, and until that is read: other threads that launch the same code wait.
     """
 
     indexes: bool
