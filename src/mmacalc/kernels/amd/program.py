@@ -122,17 +122,18 @@ class Step:
     lane_masks: dict[int, int]
     lane_results: dict[int, int]
     places: list[frozenset[int]]
+    addresses: frozenset[int]
+    reads: frozenset[int]
     touched: frozenset[int]
     uses: frozenset[int]
+    writes: frozenset[int]
     vector: bool
     low: frozenset[int]
     low_reads: frozenset[int]
 
     def __init__(self, instruction: DecodedInstruction, target: MachineTarget) -> None:
         self.instruction, self.executed, self.access, self.count = instruction, 0, None, ""
-        self.reads: frozenset[int] = frozenset()
-        self.writes: frozenset[int] = frozenset()
-        self.addresses: frozenset[int] = frozenset()
+        self.reads = self.writes = self.addresses = frozenset[int]()
         self.relative = is_relative(instruction.name)
         self.matrix, self.moves, self.product, self.waits = None, (), None, None
         self._target, self.operations = target, None if self.relative else operations_of(instruction, target)
