@@ -73,6 +73,30 @@ def test_waves_of_a_workgroup_race_in_global_memory_unless_a_barrier_comes_in_be
         assert all(found.message.endswith("and no barrier comes in between") for found in findings)
 
 
+UNUSED = {  # x[i & 31] is loaded by all lanes, in two or four waves; what makes the race one that matters
+    "nobody uses it": ("float v = x[i & 31]; asm volatile(\"\" : \"+v\"(v)); if (i < 32) x[i] = v + 1;", False),
+    "nobody uses one load": ("int v = *(int *)x; asm volatile(\"\" : \"+s\"(v)); if (!i) *(int *)x = v + 1;", False),
+    "it is stored elsewhere": ("float v = x[i & 31]; if (i < 32) x[i] = v + 1; y[at] = v;", True),
+    "a branch depends on it": ("float v = x[i & 31]; if (i < 32) x[i] = v + 1; if (v > 0) y[at] = 1;", True),
+    "it goes through LDS": ("""__attribute__((shared)) static float l[128]; float v = x[i & 31];
+        if (i < 32) x[i] = v + 1; l[i] = v; MEET y[at] = l[127 - i];""", True),
+    "it was loaded earlier": ("""float v = x[i & 31]; asm volatile("" : "+v"(v) :: "memory"); float w = x[i & 31];
+        asm volatile("" : "+v"(w)); if (i < 32) x[i] = w + 1; y[at] = v;""", True),
+}  # fmt: skip
+
+
+@sampled(("name", "target"), rotated(UNUSED, TARGETS), 2 * len(UNUSED))
+def test_a_read_that_races_and_gives_what_nothing_uses_is_a_note(name, target):
+    body, matters = UNUSED[name]
+    kernel = hip_kernels(SOURCE.replace("BODY", body.replace("MEET", MEET)), target)["k"]
+    x, y = np.zeros(256, np.float32), np.zeros(256, np.float32)
+    report = mmacalc.launch(kernel, 1, 128, x, y, 0)
+    kinds = [found.kind for found in report.findings], [note.kind for note in report.notes if "used" in note.kind]
+    kinds = [*dict.fromkeys(kinds[0])], [*dict.fromkeys(kinds[1])]
+    assert kinds == ((["race"], []) if matters else ([], ["not used"]))
+    assert matters or report.notes[0].message.endswith("What the load gives is not used")
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_the_log_of_accesses_finds_what_a_list_looked_through_one_by_one_has(seed):
     rng, log, places = np.random.default_rng(seed), AccessLog(40, agent=8), np.zeros(40, bool)

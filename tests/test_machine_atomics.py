@@ -9,7 +9,8 @@ import pytest
 
 import mmacalc
 from generated_kernels import compiled
-from samples import sized
+from hip_kernels import hip_kernels
+from samples import sampled, sized
 
 SOURCE = (Path(__file__).parent / "data/kernels/atomics.hip").read_text()
 TARGETS = ("gfx942", "gfx908", "gfx90a", "gfx1250", "gfx950", "gfx1100", "gfx1200")
@@ -162,3 +163,24 @@ extern "C" __attribute__((global)) void k(unsigned *x, unsigned *out) {
     assert report.findings == ()
     assert out.tolist() == np.where(lane < 20, 1000 * lane, 0).tolist()
     assert x.tolist() == np.where(lane < 20, 1001 * lane + 1, 1000 * lane).tolist()
+
+
+SHORT = """extern "C" __attribute__((global)) void k(unsigned short *y, const unsigned char *b, float *z, int n) {
+    int i = __builtin_amdgcn_workitem_id_x();
+    unsigned short old = i;
+    if (i < n) __hip_atomic_compare_exchange_strong(y + i, &old, (unsigned short)(i + 7), __ATOMIC_RELAXED,
+        __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    z[i] = b[4];
+}"""
+
+
+@sampled("target", TARGETS, 2)
+def test_an_aligned_word_that_llvm_accesses_for_16_bits_may_reach_beyond_the_last_of_them(target):
+    """Atomic operations of 16 bits are ones on the word around them, and scalar loads of 8 bits load it whole."""
+    kernel = hip_kernels(SHORT, target)["k"]
+    y, b, z = np.arange(25, dtype=np.uint16), np.arange(5, dtype=np.uint8), np.zeros(64, np.float32)
+    assert mmacalc.launch(kernel, 1, 64, y, b, z, 25).findings == ()
+    assert (y == np.arange(25) + 7).all()
+    assert (z == 4).all()
+    with pytest.raises(mmacalc.Error, match=r"outside|past the end|after the last byte"):
+        mmacalc.launch(kernel, 1, 64, y, b, z, 27)  # the next word

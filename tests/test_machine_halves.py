@@ -7,6 +7,7 @@ import pytest
 
 import mmacalc
 from generated_kernels import compiled
+from hip_kernels import hip_kernels
 from mmacalc.asm.tables import table
 from mmacalc.kernels.amd.target import MachineTarget
 
@@ -71,3 +72,21 @@ def the_class(number):
     size = abs(float(number))
     kind = 3 if size == math.inf else 2 if size >= 2.0**-14 else 1 if size else 0
     return 5 - kind if np.signbit(number) else 6 + kind
+
+
+PACKED = """extern "C" __attribute__((global)) void k(const float *a, unsigned *z) {
+    int i = __builtin_amdgcn_workitem_id_x();
+    asm volatile("v_cvt_pk_i16_f32 %0, %2, %3\\n v_cvt_pk_u16_f32 %1, %2, -%3"
+                 : "=&v"(z[i]), "=v"(z[64 + i]) : "v"(a[i]), "v"(a[63 - i])); }"""
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "gfx1250"])
+def test_two_floats_become_two_integers_of_16_bits_toward_zero_within_their_range(target):
+    a, z = 30000 * np.random.default_rng(0).standard_normal(64).astype("f4"), np.zeros((2, 64), np.uint32)
+    a[:4] = np.nan, -1.9, 1.9, 65535.7
+    assert mmacalc.launch(hip_kernels(PACKED, target)["k"], 1, 64, a, z).findings == ()
+    for found, kind, sign in ((z[0], np.int16, 1), (z[1], np.uint16, -1)):
+        limits = np.iinfo(kind)
+        for half, value in enumerate((a, sign * a[::-1])):
+            wanted = np.clip(np.trunc(np.nan_to_num(value.astype("f8"))), limits.min, limits.max)
+            assert (found.view(kind)[half::2] == wanted).all()

@@ -44,6 +44,9 @@ CASES = [
     ([LOAD, STORE, "global_load_b32 v10, v14, s[44:45]", "v_mov_b32 v11, 0"], ""),  # the store before it as well
     ([LOAD, "s_barrier_signal -1", "s_barrier_wait -1", ADDRESS], ""),
     ([LOAD, "s_branch 1f", "1:", ADDRESS], ""),
+    ([LOAD, "s_set_vgpr_msb 0x0", ADDRESS], ""),
+    ([LOAD, "s_getreg_b32 s40, hwreg(HW_REG_WAVE_MODE, 0, 4)", ADDRESS], ""),
+    ([LOAD, "s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 0, 1), 0", ADDRESS], ""),
     ([SCALAR, "s_mov_b32 s42, 0"], "s42"),
     ([SCALAR, "s_wait_kmcnt 0x0", "s_mov_b32 s42, 0"], ""),
     ([SCALAR, "s_load_b32 s41, s[44:45], 0x0", "s_wait_xcnt 0x1", "s_mov_b32 s42, 0"], "s42"),  # in no order

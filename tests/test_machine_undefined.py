@@ -182,3 +182,20 @@ def test_random_loops_give_what_they_give_on_the_host_without_a_finding(target, 
 def test_many_random_loops_give_what_they_give_on_the_host_without_a_finding(target, tmp_path):
     for seed in range(12):
         check_random_loops(target, f"-O{seed % 4}", seed, 12, tmp_path)
+
+
+DUAL = """extern "C" __attribute__((global)) void k(int *out, float *other) {
+    int i = __builtin_amdgcn_workitem_id_x(), at = 4 * i;
+    asm volatile("v_mov_b32 v9, 4\\n v_dual_add_f32 v11, v60, v9 :: v_dual_lshlrev_b32 v10, 2, %0\\n"
+                 "global_store_b32 v10, v9, %1\\n STORE" :: "v"(i), "s"(out), "s"(other)
+                 : "v9", "v10", "v11", "v60", "memory"); }"""
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "gfx1201"])
+def test_each_result_of_a_dual_instruction_is_undefined_only_by_its_own_sources(target, tmp_path):
+    for store, expected in (("", []), ("global_store_b32 v10, v11, %2", ["it stores v60, which no instruction"])):
+        code = compiled(DUAL.replace("STORE", store), target, tmp_path / "k.hsaco", None, ["-O2"])
+        out, other = np.zeros(32, np.int32), np.zeros(32, np.float32)
+        found = mmacalc.launch(mmacalc.load(code)["k"], 1, 32, out, other).findings
+        assert [one.message.split(" has")[0] for one in found] == expected
+        assert out.tolist() == [4] * 32

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mmacalc
 import recorded
 from mmacalc.kernels.ptx.kernel import PtxKernel
 from mmacalc.kernels.ptx.knowledge import Snapshot, access_of
@@ -120,3 +121,57 @@ def test_snapshots_join_and_include_what_they_join() -> None:
     assert both.rows[1].tolist() == [3, 5]
     asked = np.array([1, 1, 4, 2]), np.array([0, 1, 1, 0]), np.array([3, 6, 1, 0])
     assert both.knows(*asked).tolist() == [True, False, True, False]
+
+
+RACING = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 x, .param .u64 y) {
+    .reg .pred %p<3>; .reg .b32 %r<8>; .reg .b64 %rd<8>; .shared .align 4 .b32 s[64];
+    ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y];
+    mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 31; mul.wide.u32 %rd3, %r2, 4; add.s64 %rd4, %rd1, %rd3;
+    setp.lt.u32 %p1, %r1, 32; mul.wide.u32 %rd5, %r1, 4; add.s64 %rd6, %rd2, %rd5; shl.b32 %r6, %r1, 2;
+    mov.u32 %r7, s; add.s32 %r6, %r6, %r7;
+    ld.global.b32 %r3, [%rd4];
+    MORE
+    add.s32 %r4, %r3, 1;
+    @%p1 st.global.b32 [%rd4], %r4;
+    USE
+    ret;
+}"""
+RACES = {  # another load before, what uses it, and whether a finding is right
+    "nothing": ("", "", False),
+    "a store": ("", "st.global.b32 [%rd6], %r3;", True),
+    "a branch": ("", "setp.eq.s32 %p2, %r3, 5; @%p2 st.global.b32 [%rd6], 1;", True),
+    "an atomic operation": ("", "red.global.add.u32 [%rd6], %r3;", True),
+    "shared memory": ("", "st.shared.b32 [%r6], %r3; ld.shared.b32 %r5, [%r6]; st.global.b32 [%rd6], %r5;", True),
+    "an earlier load": ("mov.b32 %r5, %r3; ld.global.b32 %r3, [%rd4];", "st.global.b32 [%rd6], %r5;", True),
+}
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_a_load_that_races_and_gives_what_nothing_uses_is_a_note(name: str, tmp_path: Any) -> None:
+    more, use, matters = RACES[name]
+    (tmp_path / "k.ptx").write_text(RACING.replace("MORE", more).replace("USE", use))
+    x, y = np.zeros(64, np.int32), np.zeros(64, np.int32)
+    report = mmacalc.launch(mmacalc.load(tmp_path / "k.ptx")["k"], 1, 64, x, y)
+    assert [found.kind for found in report.findings] == ["race"] * matters
+    assert matters or any("What the load gives is not used" in note for note in report.notes)
+    assert x[:32].tolist() == [1] * 32
+
+
+def test_addresses_of_local_memory_may_have_32_bits(tmp_path: Any) -> None:
+    """ptxas 13 takes them, and Triton 3.9 makes them (LLVM's nvptx-short-ptr)."""
+    text = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 x) {
+    .local .align 8 .b8 depot[16]; .reg .b32 %SPL, %r<3>; .reg .b64 %rd<4>;
+    mov.b32 %SPL, depot; add.u32 %r1, %SPL, 8; ld.param.u64 %rd1, [x];
+    st.local.b64 [%r1], 7; ld.local.b64 %rd2, [%SPL+8]; st.global.b64 [%rd1], %rd2;
+    ret;
+}"""
+    (tmp_path / "k.ptx").write_text(text)
+    x = np.zeros(1, np.int64)
+    assert mmacalc.launch(mmacalc.load(tmp_path / "k.ptx")["k"], 1, 1, x).findings == ()
+    assert x[0] == 7

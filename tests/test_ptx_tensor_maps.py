@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -143,3 +145,33 @@ def test_a_fence_that_acquires_a_map_at_address_0_has_no_effect_and_other_addres
         report = mmacalc.launch(kernel, 1, 32, given, made, out)
         assert report.findings == ()
         assert [note for note in report.notes if "nothing reads" not in note] == notes
+
+
+COPY = """.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .align 64 .b8 map[128], .param .u64 out) {
+ .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .pred %p<3>;
+ .shared .align 128 .b8 tile[128]; .shared .align 8 .b64 bar;
+ mov.u32 %r0, %tid.x; mov.b64 %d0, map; ld.param.u64 %d1, [out]; setp.ne.u32 %p0, %r0, 0; @%p0 bra A;
+ mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster;
+ mbarrier.arrive.expect_tx.shared.b64 _, [bar], 128; mov.u32 %r1, tile; mov.b32 %r2, 0;
+ cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%d0, {%r2, %r2}], [bar];
+A: bar.sync 0;
+B: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra B;
+ mov.u32 %r3, tile; mad.lo.u32 %r3, %r0, 4, %r3; ld.shared.b32 %r4, [%r3]; mul.wide.u32 %d2, %r0, 4;
+ add.u64 %d3, %d1, %d2; st.global.b32 [%d3], %r4; ret; }
+"""
+
+
+def test_a_tensor_map_may_repeat_an_axis_by_a_stride_of_0(tmp_path: Path) -> None:
+    """triton_kernels makes such maps; strides below 0 and no multiples of 16 are refused."""
+    row = np.arange(8, dtype=np.int32)
+    shown, out = np.ndarray((4, 8), np.int32, row, 0, (0, 4)), np.zeros((4, 8), np.int32)
+    (tmp_path / "k.ptx").write_text(COPY)
+    kernel = mmacalc.load(tmp_path / "k.ptx")["k"]
+    assert mmacalc.launch(kernel, 1, 32, mmacalc.tensor_map(shown, (4, 8)), out).findings == ()
+    assert (out == row).all()
+    for strides in ((-32, 4), (24, 4)):
+        with pytest.raises(mmacalc.Error, match="strides of the outer axes are multiples of 16 bytes, from 0 up"):
+            mmacalc.tensor_map(np.ndarray((2, 8), np.int32, np.zeros(99, np.int32), 200, strides), (2, 8))

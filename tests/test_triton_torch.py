@@ -94,6 +94,8 @@ def through_descriptors(a, b, c, depth, BM: tl.constexpr, BN: tl.constexpr, BK: 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_vector_addition_on_tensors_their_views_and_in_place(kernels, target):
     import torch
+    import triton
+    import triton.language as tl
 
     for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.int32):
         both = (50 * torch.randn(1003)).to(dtype)
@@ -101,6 +103,10 @@ def test_a_vector_addition_on_tensors_their_views_and_in_place(kernels, target):
         out, expected = torch.zeros_like(x), x + y
         assert mmacalc.triton.launch(kernels.add, 4, x, y, out, 1000, block=256, target=target).findings == ()
         assert torch.equal(out, expected)
+    x, out = torch.arange(1000, dtype=torch.int32), torch.zeros(1000, dtype=torch.int32)
+    same = [triton.reinterpret(one, tl.uint32) for one in (x, x, out)]
+    assert mmacalc.triton.launch(kernels.add, 4, *same, 1000, block=256, target=target).findings == ()
+    assert torch.equal(out, 2 * x)
     pair = torch.randn(2, 1000)
     expected, second = pair[0] + pair[1], pair[1].clone()
     mmacalc.triton.launch(kernels.add, 4, pair[0], pair[1], pair[0], 1000, block=256, target=target)

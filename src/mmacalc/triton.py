@@ -151,9 +151,11 @@ class EmulatedGPU:
         """Triton's record of the target."""
         return self.machine
 
-    def get_current_device(self) -> str:
-        """A name that is another for each target, since Triton keeps what it compiled by it."""
-        return f"mmacalc {self.machine.backend} {self.machine.arch}"
+    def get_current_device(self) -> _Device:
+        """Where tensors are, and another for each target, since Triton keeps what it compiled by it."""
+        found = _Device("cpu")
+        found.target = self.machine.backend, self.machine.arch
+        return found
 
     def get_current_stream(self, device: Any) -> int:
         """There is one."""
@@ -187,6 +189,21 @@ class EmulatedGPU:
             gpu.reports.append(_run(made, (x, y, z), values, dict(gpu.options)))
 
         return launched
+
+
+class _Device(str):
+    """The name of torch's device, which is equal to that of the same target only."""
+
+    target: tuple[str, Any]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Device) and self.target == other.target
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.target)
 
 
 class _Made:
@@ -277,9 +294,15 @@ def _element(name: str, value: Any) -> str:
 
 def _bytes_before(name: str, value: Any) -> int:
     """How many bytes of its storage lie before an array or a tensor; storage begins at a multiple of 256 here."""
+    value = _plain(value)
     if hasattr(value, "data_ptr"):
         return int(value.storage_offset() * value.element_size())
     return owner_of(name, value)[1]
+
+
+def _plain(value: Any) -> Any:
+    """The tensor that `triton.reinterpret` has wrapped to give it another type; anything else as it is."""
+    return value.base if hasattr(value, "data_ptr") and hasattr(value, "base") else value
 
 
 class _Tensors:
@@ -296,6 +319,7 @@ class _Tensors:
         Raises:
             Error: the tensor is on a GPU.
         """
+        value = _plain(value)
         if not hasattr(value, "data_ptr"):
             return value
         if value.device.type != "cpu":
@@ -309,7 +333,7 @@ class _Tensors:
     def matrix(self, value: Any) -> Any:
         """The elements of a tensor, or of a descriptor's base, as an array that shares their memory; anything else is
         returned as it is."""
-        value = getattr(value, "base", value) if hasattr(value, "block_shape") else value
+        value = _plain(getattr(value, "base", value) if hasattr(value, "block_shape") else value)
         if not hasattr(value, "data_ptr") or not value.is_contiguous():
             return value
         kind = _element("a tensor", value)

@@ -165,9 +165,10 @@ FLAGS = (
             "s_branch", *(f"s_cbranch_{x}" for x in ("scc0", "scc1", "vccz", "vccnz", "execz", "execnz")), "s_call_i64",
             "s_set_pc_i64", "s_swap_pc_i64", "s_sendmsg", "s_sendmsghalt", "s_sendmsg_rtn_b32", "s_sendmsg_rtn_b64",
             *(f"s_barrier_{x}" for x in ("init", "join", "leave", "signal", "signal_isfirst", "wait")), "s_endpgm",
-            "s_endpgm_saved",
+            "s_endpgm_saved", "s_getreg_b32", "s_setreg_b32", "s_setreg_imm32_b32", "s_set_vgpr_msb", "s_trap",
         ),
-        "the hardware itself waits for translations before these (LLVM's pull request 198823)",
+        "the hardware itself waits for translations before these (LLVM's pull requests 198823 and, of s_set_vgpr_msb, "
+        "188527; of s_getreg, s_setreg and s_trap LLVM 24.0.0git, which leaves out the wait behind them)",
     ),
     Flag(
         "by_m0", (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import islice
 from math import prod
 
@@ -14,13 +15,14 @@ from ..device.findings import Tally
 from ..device.launch import AddressedValue, Dim3, buffer_bytes, checked_seed, value_bytes
 from ..device.memory import GlobalMemory, check_type
 from ..device.shared import PrivateMemory, SharedMemory
+from ..device.suspects import ORIGIN
 from ..device.traffic import BankCounter
 from .batch import Batch
 from .checks import Unread, check_lane_masks, check_result_waits, check_wait_states
 from .clusters import cluster_of, cluster_words, clustered
 from .control import CODE_BASE
 from .ordering import global_checks
-from .program import program_of
+from .program import new_program, program_of
 from .report import KernelReport, tracer
 from .state import CLAMPS_NAN, DX10_CLAMP, EXEC, FP16_OVERFLOW, IEEE, ROWS, SCALARS, Registers, packed
 from .target import PRIVATE_BASE, SCRATCH_RESOURCE, SHARED_BASE, MachineTarget
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from ...base.arrays import Array
     from ..device.memory import GlobalMemory
     from ..device.observer import Observer
+    from ..device.suspects import Suspects
+    from .ordering import GlobalChecks
     from .program import Program
 
 __all__ = ["launch_compiled"]
@@ -61,6 +65,7 @@ class _CompiledLaunch:
 
     arguments: int
     block: Dim3
+    checks: GlobalChecks | None
     cluster: Dim3
     descriptor: KernelDescriptor
     grid: Dim3
@@ -73,17 +78,19 @@ class _CompiledLaunch:
     schedule: int | None
     tally: Tally
     target: MachineTarget
+    undefined: Suspects | None
 
     def __init__(  # noqa: PLR0913
         self, kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared: int, schedule: int | None,
-        buffer: object = None, cluster: object = None,
+        buffer: object = None, cluster: object = None, undefined: Suspects | None = None,
     ) -> None:  # fmt: skip
+        self.undefined, self.checks = undefined, None
         self.schedule, self.cluster = schedule, cluster_of(kernel, cluster, grid)
         self.kernel, self.grid, self.block = kernel, grid, block
         self.descriptor = kernel.descriptor
         wave = kernel.wavefront_size
         self.target = MachineTarget(kernel.target, wave)
-        self.program = program_of(kernel, self.target)
+        self.program = (program_of if undefined is None else new_program)(kernel, self.target)
         self.lds_bytes = self.descriptor.group_segment_size + shared
         self._check_sizes()
         self.memory = GlobalMemory()
@@ -155,7 +162,7 @@ class _CompiledLaunch:
         limit: float = math.inf,
         observers: tuple[Observer, ...] = (),
     ) -> None:
-        """Run all workgroups; what they stored is in the arrays then.
+        """Run all workgroups; what they stored is in the launch's memory then.
 
         Args:
             tick: called now and then with the number of workgroups that are done.
@@ -172,6 +179,8 @@ class _CompiledLaunch:
         lane_bytes = 5 * (vectors + accumulators) + self.descriptor.private_segment_size * 2
         size = each * self.target.wave * lane_bytes + 4 * self.lds_bytes
         checks = global_checks(self.kernel, self.program, self.memory, (self.grid, self.cluster), each, self.tally)
+        if checks is not None:
+            self.checks, checks.undefined = checks, self.undefined
         together = 1 if checks is None or not checks.order.communicates else COMMUNICATING
         step = max(1, min(together * MOST_WAVES // each, together * MOST_BYTES // max(1, size)))
         step = max(step // prod(self.cluster), 1) * prod(self.cluster)
@@ -193,7 +202,6 @@ class _CompiledLaunch:
                 batch.run(lambda: tick(finished))  # noqa: B023 - called within this turn
                 done += len(groups)
                 self.tally.steps += batch.steps
-        self.memory.commit()
         unread.finish(self.program, self.tally)
 
     def _batch(self, groups: list[Dim3], vectors: int, accumulators: int) -> Batch:
@@ -339,12 +347,35 @@ def launch_compiled(
     with program.lock:
         program.reset()
         found.run(tick, trace, math.inf if limit is None else limit, observers)
+        again = partial(_CompiledLaunch, kernel, grid, block, args, shared, seed, options.get("arguments"),
+                        options.get("cluster"))  # fmt: skip
+        _note_unused(found, again)
+        found.memory.commit()
         check_wait_states(kernel, program, tally)
         check_result_waits(kernel, program, tally)
         check_lane_masks(kernel, program, tally)
         steps = tuple(step for step in program.steps.values() if step.executed)
         sizes = grid.x * grid.y * grid.z, waves
         return KernelReport(kernel, found.target.architecture, sizes, tally, steps, found.lds_counter.sites)
+
+
+def _note_unused(first: _CompiledLaunch, again: Callable[[Suspects], _CompiledLaunch]) -> None:
+    """Turn races whose reads give what nothing uses into notes: a second run tells (see `suspects`).
+
+    Where it finds the use of a value that has gone through LDS or scratch, it cannot tell from which read that came:
+    then all stay findings.
+    """
+    suspects = None if first.checks is None else first.checks.shadow.suspects
+    if suspects is None or not suspects.findings or not suspects.settle():
+        return
+    second, tally = again(suspects), first.tally
+    second.run(lambda done: None)
+    uses = second.tally.undefined.keys() - tally.undefined.keys()
+    if all(what == ORIGIN for _, what in uses):
+        for key in suspects.unused({address for address, _ in uses}):
+            found = tally.findings.pop(key)
+            message = f"{found.message}. What the load gives is not used"
+            tally.note(found._replace(kind="not used", message=message))
 
 
 # --- arguments: LLVM, AMDGPUUsage, "Code Object V5 Metadata", `.args` ---

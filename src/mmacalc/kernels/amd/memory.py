@@ -560,7 +560,8 @@ def global_offsets(group: Group, lanes: ActiveLanes, instruction: DecodedInstruc
     """Where the accesses are in global memory; one that is outside of it stops the launch."""
     batch = group.batch
     try:
-        offsets: Array = batch.memory.offsets(lanes.addresses, access.size, access.action != "load")
+        words = batch.program.swaps_words and access.action != "store"
+        offsets: Array = batch.memory.offsets(lanes.addresses, access.size, access.action != "load", words)
     except Outside as outside:
         batch.bounds.outside(group, instruction, access, outside, lanes)
     batch.reaches(lanes, access, offsets)

@@ -558,9 +558,12 @@ def _scalar_places(
 
 
 def _scalar_offsets(group: Group, where: Array, size: int, instruction: DecodedInstruction, access: Access) -> Array:
-    """Where addresses are in global memory; one that is outside of it stops the launch."""
+    """Where addresses are in global memory; one that is outside of it stops the launch.
+
+    LLVM makes an aligned scalar load of 4 bytes of one of 1 or 2 (AMDGPULateCodeGenPrepare).
+    """
     try:
-        found: Array = group.batch.memory.offsets(where, size, access.action != "load")
+        found: Array = group.batch.memory.offsets(where, size, access.action != "load", access.action == "load")
     except Outside as outside:
         group.batch.bounds.outside(group, instruction, access, outside, None)
     return found

@@ -9,8 +9,9 @@ import numpy as np
 from ...asm.decoder import text
 from ...asm.tables import flags_of
 from ..device.findings import KernelFinding
-from ..device.grid_races import PLAIN, Grade, GridRaces, agent_of, code_of
+from ..device.grid_races import CLOCK, PLAIN, Grade, GridRaces, agent_of, code_of
 from ..device.memory import octets_of
+from ..device.suspects import ORIGIN
 from .checks import entry_at
 from .global_order import MOST_AGENTS, MOST_FLAGS, VALUES, WRITES, GlobalOrder
 from .memory import access_of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ..device.grid_races import GridRace
     from ..device.launch import Dim3
     from ..device.memory import GlobalMemory
+    from ..device.suspects import Suspects
     from .global_order import Flag, Missing
     from .memory import Access, ActiveLanes
     from .program import Program
@@ -39,17 +41,20 @@ __all__ = ["GlobalChecks", "GlobalRaces", "communicates", "global_checks"]
 
 class GlobalChecks:
     """What the batches of a launch share: who accessed what, in which order, on which grid of which clusters. grades:
-    of accesses by the addresses of their instructions, kept for the next launch."""
+    of accesses by the addresses of their instructions, kept for the next launch. undefined: the reads that are so, in
+    a run that asks whether they are used."""
 
     cluster: Dim3
     grades: dict[int, Grade]
     grid: Dim3
     order: GlobalOrder
     shadow: GridRaces
+    undefined: Suspects | None
 
     def __init__(
         self, shadow: GridRaces, order: GlobalOrder, grid: tuple[Dim3, Dim3], grades: dict[int, Grade]
     ) -> None:
+        self.undefined = None
         self.shadow, self.order, (self.grid, self.cluster), self.grades = shadow, order, grid, grades
 
     def place(self, workgroup: int) -> tuple[int, int, int]:
@@ -100,6 +105,9 @@ class GlobalRaces:
             hit = np.zeros(len(offsets), np.bool_)
             hit[race.access] = True
             self._race(checks, group, instruction, access, race, int(rows[race.access]), lanes.spread(hit))
+        if checks.undefined is not None and access.action == "load" and not access.to_lds:
+            lost = self._undefined(checks, instruction, (offsets, lanes.size, rows))
+            group.batch.uninitialised.loaded(group, lanes, lost, ORIGIN)
 
     def scalar(
         self, group: Group, instruction: DecodedInstruction, access: Access, where: tuple[Array, Array, int],
@@ -112,6 +120,27 @@ class GlobalRaces:
             race = self._entered(self.checks, group, instruction, access, (offsets, size, rows), words)
             if race is not None:
                 self._race(self.checks, group, instruction, access, race, int(rows[race.access]), None)
+            if self.checks.undefined is not None and access.action == "load" and len(rows) == group.count:
+                lost = self._undefined(self.checks, instruction, where=(offsets, size, rows))
+                group.batch.uninitialised.loaded_scalars(group, lost, ORIGIN)
+
+    def _undefined(
+        self, checks: GlobalChecks, instruction: DecodedInstruction, where: tuple[Array, int, Array]
+    ) -> Array | None:
+        """Which of some reads that have been entered race, in a run that asks whether they are used."""
+        (offsets, size, rows), order = where, checks.order
+        assert checks.undefined is not None
+        width = max(1, size // checks.shadow.granule)
+        granules = (offsets[:, None] // checks.shadow.granule + np.arange(width)).ravel()
+        agents, clocks = rows + order.first + 1, order.clock[rows]
+        if self._advanced is not None:
+            agents, clocks = self._advanced[rows] >> CLOCK, self._advanced[rows] & (1 << CLOCK) - 1
+        hit = checks.undefined.among(granules, np.repeat(agents, width), np.repeat(clocks, width))
+        if not hit.any():
+            return None
+        checks.undefined.met.add(instruction.address)
+        found: Array = hit.reshape(-1, width).any(axis=1)
+        return found
 
     def _entered(
         self, checks: GlobalChecks, group: Group, instruction: DecodedInstruction, access: Access,
@@ -165,8 +194,9 @@ class GlobalRaces:
 
     @property
     def separate(self) -> bool:
-        """Whether workgroups communicate, so that each access has to be looked at by itself."""
-        return self.checks is not None and self.checks.order.communicates
+        """Whether each access has to be looked at by itself: workgroups communicate, or some reads are undefined."""
+        checks = self.checks
+        return checks is not None and (checks.order.communicates or checks.undefined is not None)
 
     def bits(self, instruction: DecodedInstruction, access: Access) -> int:
         """What an access is to the rules (`Grade.bits`)."""
@@ -299,6 +329,10 @@ class GlobalRaces:
         kind = "wait" if missing is not None and missing.what == "done" else "race"
         message = f"{what}, and {self._why(order, grade, race, missing, near)}"
         self.reporter.find(kind, numbers, instruction, message, where, other)
+        reads = instruction if grade.kind == "read" else other if race.did == "read" else None
+        if kind == "race" and reads is not None:
+            key = kind, instruction.address, None if other is None else other.address
+            checks.shadow.suspects.findings[key] = reads.address
 
     def _why(self, order: GlobalOrder, grade: Grade, race: GridRace, missing: Missing | None, near: bool) -> str:
         """Why nothing orders two accesses."""

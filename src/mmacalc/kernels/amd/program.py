@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Program", "Step", "program_of"]
 
+_SWAPS = ("_atomic_cmpswap", "_atomic_cmpswap_b32")
 LOW_FROM_LOW = ("v_mad_u64_u32", "v_mad_i64_i32", "v_mad_co_", "v_mad_nc_", "v_lshl_add_u64", "v_add_nc_u64",
                 "v_lshlrev_b64")  # fmt: skip
 # Results that leave a part of their register as it is. Which part is defined is not followed: one part is enough.
@@ -86,14 +87,15 @@ class Step:
     the core can carry out; rest: of LDS, carries out those from a number on; product: of a matrix instruction that
     it can; waits: of a wait for counters the greatest number of each; lane_masks: the scalar registers that it
     reads as masks of lanes, and the word that each is; lane_results: those that it writes.
-    equality: whether it tells if integers are equal. halves: of a packed one (see `undefined.packed_halves`).
+    equality: whether it tells if integers are equal. halves: of a packed one (see `undefined.packed_halves`). duals: of
+    a dual one its two halves, each by itself.
     vector: whether MODE can skip it.
     """
 
     __slots__ = (
         "access", "addresses", "count", "executed", "instruction", "kind", "matrix", "reads", "run", "touched",
         "writes", "low", "low_reads", "uses", "relative", "indexable", "writes_lds",
-        "bitwise", "bits", "equality", "halves", "lane_masks", "lane_results", "moves", "operations", "places",
+        "bitwise", "bits", "duals", "equality", "halves", "lane_masks", "lane_results", "moves", "operations", "places",
         "product", "rest", "vector", "waits",
         "_target",
     )  # fmt: skip
@@ -108,6 +110,7 @@ class Step:
     writes_lds: bool
     bitwise: bool
     equality: bool
+    duals: tuple[Step, ...]
     halves: tuple[Half, Half] | None
     matrix: Instruction | None
     moves: tuple[LocalMove | GlobalMove, ...]
@@ -119,17 +122,18 @@ class Step:
     lane_masks: dict[int, int]
     lane_results: dict[int, int]
     places: list[frozenset[int]]
+    addresses: frozenset[int]
+    reads: frozenset[int]
     touched: frozenset[int]
     uses: frozenset[int]
+    writes: frozenset[int]
     vector: bool
     low: frozenset[int]
     low_reads: frozenset[int]
 
     def __init__(self, instruction: DecodedInstruction, target: MachineTarget) -> None:
         self.instruction, self.executed, self.access, self.count = instruction, 0, None, ""
-        self.reads: frozenset[int] = frozenset()
-        self.writes: frozenset[int] = frozenset()
-        self.addresses: frozenset[int] = frozenset()
+        self.reads = self.writes = self.addresses = frozenset[int]()
         self.relative = is_relative(instruction.name)
         self.matrix, self.moves, self.product, self.waits = None, (), None, None
         self._target, self.operations = target, None if self.relative else operations_of(instruction, target)
@@ -166,6 +170,8 @@ class Step:
         self.bits = read_bits(instruction.name, instruction.modifiers) if self.kind == "arithmetic" else 0xFFFFFFFF
         self.low, self.low_reads = _low_half(instruction)
         self.halves = packed_halves(instruction) if self.kind == "arithmetic" else None
+        alone = [half._replace(name=half.name.replace("v_dual_", "v_"), second=None) for half in halves]
+        self.duals = tuple([Step(half, target) for half in alone]) if instruction.second is not None else ()
 
     def _run_later(self, group: Group) -> None:
         """Carry it out by itself, which most of those that the core can carry out never are: compile it now."""
@@ -353,13 +359,18 @@ def program_of(kernel: Kernel, target: MachineTarget) -> Program:
     kernel that is loaded again."""
 
     def read() -> Program:
-        gaps: dict[int, str] = {}
-        with collector_paused():
-            return Program(_decoded(kernel, gaps), target, gaps)
+        return new_program(kernel, target)
 
     code = tuple([(section.address, section.data) for section in kernel.sections if section.executable])
     program: Program = _known.get((kernel.target, kernel.wavefront_size, code), read)
     return program
+
+
+def new_program(kernel: Kernel, target: MachineTarget) -> Program:
+    """As `program_of`, one of its own, which counts by itself what is executed."""
+    gaps: dict[int, str] = {}
+    with collector_paused():
+        return Program(_decoded(kernel, gaps), target, gaps)
 
 
 def _decoded(kernel: Kernel, gaps: dict[int, str]) -> Iterator[DecodedInstruction]:
@@ -380,15 +391,17 @@ def _decoded(kernel: Kernel, gaps: dict[int, str]) -> Iterator[DecodedInstructio
 class Program:
     """The instructions of a code object by address, and its basic blocks.
 
-    labels: by which the accesses of LDS are kept. indexes: whether M0 chooses registers, or S_SET_VGPR_MSB does. lock:
-    held while a launch counts what its steps execute, and until that is read: other threads that launch the same code
-    wait.
+    labels: by which the accesses of LDS are kept. swaps_words: whether 4 bytes of global memory are compared and
+    swapped: so LLVM makes atomic operations of 1 and 2 bytes, on the aligned word around them (AtomicExpand).
+    indexes: whether M0 chooses registers, or S_SET_VGPR_MSB does. lock: held while a launch counts what its steps
+    execute, and until that is read: other threads that launch the same code wait.
     """
 
     indexes: bool
     instructions: dict[int, DecodedInstruction]
     labels: Labels
     lock: Any
+    swaps_words: bool
     target: MachineTarget
 
     def __init__(
@@ -404,6 +417,8 @@ class Program:
         self._others: dict[tuple[int, Any, int], Step] = {}
         self._texts: dict[int, str] = {}
         self._known: dict[tuple[str, int], Any] = {}
+        names = [one.name for one in self.instructions.values()]
+        self.swaps_words = any(name.endswith(_SWAPS) and not name.startswith("ds_") for name in names)
         self.indexes = any(one.name in INDEX_MODE or is_relative(one.name) for one in self.instructions.values())
 
     def step(self, address: int) -> Step:

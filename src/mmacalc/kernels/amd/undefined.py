@@ -5,7 +5,8 @@ when all of it is written; loops with several exits keep masks of lanes that beg
 bits are followed bit by bit. Each is carried out several times with other values in the undefined bits; the bits of the
 result that change are undefined. Other arithmetic has an undefined result in the lanes where one bit of a source is
 undefined; of a mask of lanes it is the lane's own bit that counts. Numbers that differ in a defined bit are not equal.
-Each half of a packed result follows from the halves of the sources that OP_SEL and OP_SEL_HI choose for it.
+Each half of a packed result follows from the halves of the sources that OP_SEL and OP_SEL_HI choose for it, and each
+result of a dual instruction from the sources of its own half.
 """
 
 from __future__ import annotations
@@ -280,6 +281,9 @@ class Uninitialised:
         if taint is not None and (decided := self._decided(step, group)) is not None:
             taint = taint & ~decided
             taint = taint if taint.any() else None
+        if taint is not None and step.duals:
+            group.leaves.bits = self._dual_bits(step, group)
+            return
         reads_others = step.bitwise and step.kind in ("lane", "cross")  # inactive lanes, too
         if reads_others or (taint is not None and (step.bitwise or step.halves is not None)):
             group.leaves.bits = self._bits(step, group, which)
@@ -301,7 +305,9 @@ class Uninitialised:
                 self._settle(frozenset({number}), group, mask, bits)
         elif found is not None and found.bits is not None:
             for number, bits in found.bits.items():  # V_WRITELANE writes a lane that EXEC does not name
-                self._settle(frozenset({number}), group, None if step.kind == "lane" else mask, bits)
+                self._settle(
+                    frozenset({number}), group, None if step.kind == "lane" else mask, bits if bits.any() else None
+                )
         elif found is not None and found.lanes is not None:
             masks = step.lane_results
             self._settle(step.writes - step.low - masks.keys(), group, mask, found.lanes)
@@ -325,6 +331,14 @@ class Uninitialised:
         found.loaded = spread if found.loaded is None else found.loaded | spread
         for number in found.step.writes:
             self.registers.origins[number] = (found.step.instruction.address, what)
+
+    def loaded_scalars(self, group: Group, undefined: Array | None, what: str) -> None:
+        """As `loaded`, of a scalar load: in which waves."""
+        if undefined is None or group.leaves is None:
+            return
+        group.leaves.loaded = undefined[:, None]
+        for number in group.leaves.step.writes:
+            self.registers.origins[number] = (group.leaves.step.instruction.address, what)
 
     def loaded_bits(
         self, group: Group, lanes: ActiveLanes, words: list[Array], instruction: DecodedInstruction
@@ -387,6 +401,21 @@ class Uninitialised:
                 return None
         self._pass_origins(step, which, frozenset(number for number, found in bits.items() if found.any()))
         return bits
+
+    def _dual_bits(self, step: Step, group: Group) -> dict[int, Array]:
+        """The undefined bits of the results of a dual instruction."""
+        found: dict[int, Array] = {}
+        for half in step.duals:
+            taint, which = group.tainted(half.uses, half.bits, half.lane_masks)
+            if taint is None:
+                bits: dict[int, Array] = {}
+            elif half.bitwise:
+                bits = undefined_bits(half, group)
+            else:
+                bits = dict.fromkeys(half.writes, np.where(taint, ALL_BITS, np.uint32(0)))
+            self._pass_origins(half, which, frozenset(number for number, one in bits.items() if one.any()))
+            found.update({number: np.zeros((1, 1), np.uint32) for number in half.writes} | bits)
+        return found
 
     def _pass_origins(self, step: Step, which: tuple[int, ...], writes: frozenset[int]) -> None:
         origins = self.registers.origins

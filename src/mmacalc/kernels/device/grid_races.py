@@ -22,6 +22,7 @@ from ...emulator import core
 from ...emulator.core import address
 from .access_log import AccessLog, Entries
 from .memory import untouched
+from .suspects import Suspects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ means it so, which its code does not say."""
 ATOMIC, SWAPS, RETURNS = 4, 8, 16
 """Of an access, beside how far it is strong: an atomic operation, one that compares, one that returns a value."""
 CLOCK = 32
+_LOW = (1 << CLOCK) - 1
 EACH = 16
 """Granules of a line."""
 _KNOWN = np.dtype([
@@ -123,7 +125,7 @@ def agent_of(code: int) -> int:
 
 def clock_of(code: int) -> int:
     """The clock of an access."""
-    return code & (1 << CLOCK) - 1
+    return code & _LOW
 
 
 _ENTER = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, *[ctypes.c_int64] * 4, ctypes.c_void_p)
@@ -132,7 +134,7 @@ _ENTER = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, *[c
 class GridRaces:
     """Who wrote and read each granule of global memory last. granule: bytes that all accesses are multiples of; labels
     are numbers of instructions, below 2^31. entered: of which regions all accesses are entered; of others reads are
-    listed.
+    listed. suspects: the reads that race.
 
     As long as all granules of a line have the same last accesses, which the core looks after, they are kept once, of
     the line; it is `split` when one of them is looked at here.
@@ -142,9 +144,11 @@ class GridRaces:
     granule: int
     memory: GlobalMemory
     order: Order
+    suspects: Suspects
 
     def __init__(self, memory: GlobalMemory, granule: int, order: Order) -> None:
         self.memory, self.granule, self.order = memory, granule, order
+        self.suspects = Suspects()
         self._shift = granule.bit_length() - 1
         lines = len(memory.data) // (granule * EACH) + 1
         self._granules: Array = untouched((lines, EACH, 4), np.int64)
@@ -284,22 +288,20 @@ class GridRaces:
         writer = self._writer[at]
         other = np.flatnonzero((writer != 0) & ((writer ^ own) >> CLOCK != 0))
         last = Entries(at[other], writer[other], self._write_bits[at[other]], self._write_label[at[other]])
-        harmless = None
+        found = None
         for which, entries in ((other, last), self._changes.others(at, own)):
             race = self._collision(grade, (which, entries), width, own, stored, self._against_write)
-            if race is not None and not race.same:
-                return race
-            harmless = harmless or race
+            found = race if found is None or (found.same and race is not None) else found
         if grade.kind == "read" or grade.swaps:
-            return harmless
+            return found
         reader = self._reader[at]
         other = np.flatnonzero((reader != 0) & ((reader ^ own) >> CLOCK != 0))
         last = Entries(at[other], reader[other], self._read_reach[at[other]], self._read_label[at[other]])
         for which, entries in ((other, last), self._reads.others(at, own)):
             race = self._collision(grade, (which, entries), width, own, stored, self._against_read)
-            if race is not None and not race.same:  # what stays as it is can be read before or after
-                return race
-        return harmless
+            if race is not None and not race.same and (found is None or found.same):
+                found = race  # what stays as it is can be read before or after
+        return found
 
     def _collision(
         self, grade: Grade, found: tuple[Array, Entries], width: int, own: Array, stored: Stored | None,
@@ -315,11 +317,27 @@ class GridRaces:
         if not wrong.any():
             return None
         harm = wrong & self._differs(len(own), stored)[which] if grade.kind == "write" else wrong
+        if reads or grade.kind == "read":
+            self._suspect(grade, own[which[harm]], Entries(entries.at, entries.codes, bits, entries.labels).of(harm))
         first = int(np.flatnonzero(harm if harm.any() else wrong)[0])
         did = "read" if reads else "changed by an atomic operation" if entries.bits[first] & ATOMIC else "wrote"
         return GridRace(int(which[first]) // width, int(entries.at[first]) * self.granule, int(entries.codes[first]),
                         int(entries.labels[first]), did, not harm.any(), bool(narrow[first]),
                         bool(entries.bits[first] & MAYBE >= DEVICE))  # fmt: skip
+
+    def _suspect(self, grade: Grade, own: Array, entries: Entries) -> None:
+        """Enter reads that race: those of now, or earlier ones, of each agent back to the first that nothing orders."""
+        if grade.kind == "read":
+            self.suspects.add(entries.at, own >> CLOCK, own & _LOW, own & _LOW)
+            return
+        codes, agents, returns = entries.codes, (own >> CLOCK) - 1, entries.bits & RETURNS != 0
+        ordered, last = codes & ~_LOW, codes & _LOW
+        least, most = np.zeros_like(last), last  # the first that is not ordered is above `least`, up to `most`
+        while (most - least > 1).any():
+            middle = (least + most) // 2
+            later = self.order.unordered(ordered | middle, returns, agents, grade.kind, entries.at)
+            least, most = np.where(later, least, middle), np.where(later, middle, most)
+        self.suspects.add(entries.at, codes >> CLOCK, most, last)
 
     def _wrong(
         self, grade: Grade, own: Array, entries: Entries, fine: Callable[[Grade, Array, Array | int], Array]

@@ -200,8 +200,9 @@ class GlobalMemory:
         self.regions.sort(key=lambda region: region.start)
         self._starts = [region.start for region in self.regions]
 
-    def offsets(self, addresses: Array, size: int, store: bool) -> Array:
-        """Where some addresses (uint64, one dimension) are in `data`.
+    def offsets(self, addresses: Array, size: int, store: bool, words: bool = False) -> Array:
+        """Where some addresses (uint64, one dimension) are in `data`. words: whether an aligned access of 4 bytes may
+        have bytes behind the last one of a region: memory is given out by more than that, and they are zero here.
 
         Raises:
             Outside: one of them is in no region, or in one that is not to be written.
@@ -216,7 +217,7 @@ class GlobalMemory:
         self.region = self._last
         if not (region.start <= low and high <= region.end) or (store and not region.writeable):
             self.region = -1
-            shifts = self._checked(addresses, size, store)
+            shifts = self._checked(addresses, size, store, words)
             return addresses.astype(np.int64) - shifts
         return addresses.astype(np.int64) - (region.start - region.place)
 
@@ -232,10 +233,12 @@ class GlobalMemory:
         """The addresses that were looked up are all in the region that `around` gave."""
         self.region = self._last
 
-    def _checked(self, addresses: Array, size: int, store: bool) -> Array:
+    def _checked(self, addresses: Array, size: int, store: bool, words: bool) -> Array:
         """By how much each address is more than its place."""
         starts = np.array(self._starts, np.uint64)
         ends = np.array([region.end for region in self.regions], np.uint64)
+        if words and size == 4 and not (addresses % np.uint64(4)).any():
+            ends += -ends % np.uint64(4)
         writeable = np.array([region.writeable for region in self.regions])
         found = np.searchsorted(starts, addresses, "right") - 1
         wrong = (found < 0) | (addresses > ends[found] - np.uint64(size))

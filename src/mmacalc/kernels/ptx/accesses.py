@@ -201,8 +201,9 @@ def read_memory(
     offsets, pattern = _counted_places(machine, step, threads, at, size, False)
     if space != "const":
         machine.launch.traffic.anywhere(step, threads, at, size, "read", pattern)
-    machine.launch.order.loaded(machine, step, threads, offsets, size)
-    return gathered(machine.launch.memory.data, offsets, size), None
+    order = machine.launch.order
+    order.loaded(machine, step, threads, offsets, size)
+    return gathered(machine.launch.memory.data, offsets, size), order.racing(machine, step, threads, offsets, size)
 
 
 def _check_local(machine: Machine, step: Step, threads: Threads, at: Array, size: int) -> None:

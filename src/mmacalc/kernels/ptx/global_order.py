@@ -14,8 +14,9 @@ from itertools import chain
 import numpy as np
 
 from ..device.access_log import LOGGED, AccessLog, Entries
+from ..device.suspects import Suspects
 from .global_copies import GlobalCopies
-from .knowledge import AGENT, AGENTS, CLUSTER, CTA, GPU, NO_STEP, access_of
+from .knowledge import AGENT, AGENTS, CLOCK, CLUSTER, CTA, GPU, MOST_CLOCK, NO_STEP, access_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ SWAPPED, REPEATED = 4, 8
 
 
 class GlobalOrder:
-    """The accesses of a grid to global memory, and its flags, from the first resident CTAs to the last."""
+    """The accesses of a grid to global memory, and its flags, from the first resident CTAs to the last.
+
+    suspects: the reads that race. undefined: those that are so, in a run that asks whether what they give is used."""
 
     launch: Launch
     stride: int
@@ -52,10 +55,13 @@ class GlobalOrder:
     count: int
     enabled: bool
     copies: GlobalCopies
+    suspects: Suspects
+    undefined: Suspects | None
 
     def __init__(self, launch: Launch) -> None:
         program = launch.program
         self.launch = launch
+        self.suspects, self.undefined = Suspects(), None
         self.stride = launch.cluster_size * launch.block_size + AGENTS
         self.granule, self.communicates = program.global_granule, program.communicates
         self._shift = self.granule.bit_length() - 1
@@ -334,6 +340,9 @@ class GlobalOrder:
                 same = self._same(at[wrong], data, wrong, width)
                 repeated, wrong = wrong[same], wrong[~same]
             if len(wrong):
+                if does == "reads":
+                    clocks = _wide(machine.knowledge.clocks()[threads.use], width)[wrong] >> CLOCK
+                    self.suspects.add(at[wrong], agent[wrong] >> AGENT, clocks, clocks)
                 self.race(machine, step, threads, int(wrong[0]), width, int(at[wrong[0]]), int(before[wrong[0]]),
                            does, "wrote")  # fmt: skip
         if does == "writes" and not access.swaps and self.entered:
@@ -350,9 +359,38 @@ class GlobalOrder:
         for which, reads in chain(last if len(other) else (), self.log.others_by_instruction(at, agent)):
             wrong = self.unordered(machine, threads, at, width, which, reads.codes, reads.bits, access, "writes")
             if len(wrong):
+                self._suspect(machine, threads, which[wrong] // width, reads.of(wrong))
                 place, read = int(which[wrong[0]]), int(reads.codes[wrong[0]])
                 self.race(machine, step, threads, place, width, int(at[place]), read, "writes", "read")
-                return
+
+    def _suspect(self, machine: Machine, threads: Any, lanes: Array, reads: Entries) -> None:
+        """Enter reads that race with what lanes write, of each thread back to the first that nothing orders."""
+        codes = reads.codes
+        team, member = threads.team[lanes], threads.member[lanes]
+        agents, last = codes >> AGENT << AGENT, codes >> CLOCK & MOST_CLOCK
+        least, most = np.full_like(last, -1), last.copy()  # the first that is not ordered is above `least`
+        while (most - least > 1).any():
+            middle = (least + most) // 2
+            later = ~machine.knowledge.ordered(team, member, agents | middle << CLOCK)
+            least, most = np.where(later, least, middle), np.where(later, middle, most)
+        self.suspects.add(reads.at, codes >> AGENT, most, last)
+
+    def racing(self, machine: Machine, step: Step, threads: Threads, offsets: Array, size: int) -> Array | None:
+        """Of loads that have been entered the bytes (thread, byte) that race, in a run that asks whether these are
+        used; None if none does."""
+        if self.undefined is None:
+            return None
+        at, width = self.granules(offsets, size)
+        if not width:
+            return None
+        agents = _wide(machine.knowledge.agent[threads.use] >> AGENT, width)
+        clocks = _wide(machine.knowledge.clocks()[threads.use] >> CLOCK, width)
+        hit = self.undefined.among(at, agents, clocks)
+        if not hit.any():
+            return None
+        self.undefined.met.add(step.line)
+        found: Array = np.repeat(hit.reshape(len(offsets), width), self.granule, axis=1)
+        return found
 
     def unordered(  # noqa: PLR0913
         self, machine: Machine, threads: Any, at: Array, width: int, which: Array, before: Array, scopes: Array,
@@ -426,6 +464,9 @@ class GlobalOrder:
             np.array([thread]),
             other,
         )
+        reads = step if does == "reads" else other if did == "read" else None
+        if reads is not None:
+            self.suspects.findings["race", step.line, None if other is None else other.line] = reads.line
 
     def _flies(
         self, machine: Machine, step: Step, threads: Any, lane: int, granule: int, does: str, other: Step | None

@@ -132,6 +132,7 @@ class Launch:
         schedule: int | None = None, limit: int | None = None, observers: tuple[Observer, ...] = (),
         buffer: object = None,
     ) -> None:  # fmt: skip
+        self._again = partial(Launch, kernel, grid, block, arguments, shared, cluster, schedule, limit, (), buffer)
         self.kernel, self.program = kernel, compile_kernel(kernel.module, kernel.name)
         self.grid, self.block = _sizes("grid", grid), _sizes("block", block)
         named = self.program.attribute("reqnctapercluster") or self.program.attribute("explicitcluster")
@@ -264,6 +265,34 @@ class Launch:
             Error: what stops the kernel; the limit is reached.
             KeyboardInterrupt: with the places of the threads.
         """
+        self._run(tick)
+        if all(finding.kind != "deadlock" for finding in self.findings.values()):
+            for step, message in self.written.notes():
+                self.remark(step, message)
+        self._note_unused()
+        self.memory.commit()
+        return PtxReport(self)
+
+    def _note_unused(self) -> None:
+        """Turn races whose reads give what nothing uses into notes: a second run tells (see `device.suspects`).
+
+        Where it finds the use of a value that has gone through shared or local memory, it cannot tell from which read
+        that came: then all stay findings.
+        """
+        suspects = self.order.suspects
+        if not suspects.findings or not suspects.settle():
+            return
+        second = self._again()
+        second.order.undefined = suspects
+        second._run()
+        uses = [key for key in second.findings.keys() - self.findings.keys() if key[0] == "uninitialised"]
+        if all(origin in suspects.met for _, _, origin in uses):
+            for key in suspects.unused({origin for _, _, origin in uses}):
+                found = self.findings.pop(key)
+                step = next(one for one in self.program.steps if one.line == found.line)
+                self.remark(step, f"{found.message}. What the load gives is not used")
+
+    def _run(self, tick: Callable[[int], None] | None = None) -> None:
         total, self.launched = int(np.prod(self.grid)), 0
         each = self._resident()
         if any(step.statement.root == "clusterlaunchcontrol" for step in self.program.steps):
@@ -287,11 +316,6 @@ class Launch:
                     self._early_reads()
                 machine.unread.finish(machine.shadow)
                 self.executed += machine.executed
-        if all(finding.kind != "deadlock" for finding in self.findings.values()):
-            for step, message in self.written.notes():
-                self.remark(step, message)
-        self.memory.commit()
-        return PtxReport(self)
 
     def _stopped(self, error: Error) -> Error:
         """What stops the kernel, with what was found before: that may be why."""

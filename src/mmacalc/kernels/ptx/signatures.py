@@ -530,7 +530,9 @@ def _wrong_address(type_: str, operand: Operand, statement: Statement, type_of: 
     if not isinstance(operand.base, Register):
         return ""
     own = type_of(operand.base.name) or ""
-    shared = type_ == "[*]" or (type_ == "[]" and any(word.startswith("shared") for word in statement.modifiers))
+    # ptxas 13 takes 32 bits in all state spaces but that of global memory, whose addresses have 64 (.address_size).
+    spaces = ("shared", "local", "const")
+    shared = type_ == "[*]" or (type_ == "[]" and any(word.startswith(spaces) for word in statement.modifiers))
     if type_ == "[taddr]":
         return "" if own == "b32" else f"an address in {_shown(operand.base, type_of)}"
     narrow = shared or type_ == "[32]" or any(word.startswith("param") for word in statement.modifiers)

@@ -149,8 +149,8 @@ def _check_rows(array: Array, kind: str, swizzle: str, size: int) -> None:
         raise Error(fault)
     if kind in PADDED_SWIZZLES and array.shape[-1] % size:
         raise Error(f"a row of a tensor of .{kind} has a multiple of {size} bytes; got {array.shape[-1]}")
-    if any(stride % 16 or stride <= 0 for stride in array.strides[:-1]):
-        raise Error(f"the strides of the outer axes are positive multiples of 16 bytes; got {array.strides[:-1]}")
+    if any(stride % 16 or stride < 0 for stride in array.strides[:-1]):  # one of 0 repeats an axis
+        raise Error(f"the strides of the outer axes are multiples of 16 bytes, from 0 up; got {array.strides[:-1]}")
 
 
 def tensor_map(

@@ -106,6 +106,8 @@ CONVERSIONS: Rows = {
     "v_pack_b32_f16": ("f16 f16 -> b32", _pack),
     "v_cvt_pk_u16_u32": ("u32 u32 -> b32", lambda a, b: _pack(_clipped(a, np.uint16), _clipped(b, np.uint16))),
     "v_cvt_pk_i16_i32": ("i32 i32 -> b32", lambda a, b: _pack(_clipped(a, np.int16), _clipped(b, np.int16))),
+    "v_cvt_pk_i16_f32": ("f32 f32 -> b32", lambda a, b: _pack(_saturated("i2")(a), _saturated("i2")(b))),
+    "v_cvt_pk_u16_f32": ("f32 f32 -> b32", lambda a, b: _pack(_saturated("u2")(a), _saturated("u2")(b))),
     "v_cvt_pknorm_i16_f32 v_cvt_pk_norm_i16_f32": (
         "f32 f32 -> b32", lambda a, b: _pack(_normalised(np.int16, 32767)(a), _normalised(np.int16, 32767)(b))
     ),
