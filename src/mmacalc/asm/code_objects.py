@@ -121,6 +121,10 @@ class DeviceVariables:
         """The bytes of a section: a launch writes into those of a writable one."""
         return self._contents.get(section.address, section.data)
 
+    def copy(self) -> DeviceVariables:
+        """The variables as they are now, for launches that are to leave these alone."""
+        return DeviceVariables(self._contents)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DeviceVariables) and self._contents == other._contents
 
@@ -160,6 +164,10 @@ class Kernel(Record):
     def wavefront_size(self) -> int:
         """32 or 64."""
         return self.descriptor.wavefront_size
+
+    def with_code(self, code: bytes, sections: tuple[LoadedSection, ...]) -> Kernel:
+        """The kernel with other code, of the same size, and variables of its own."""
+        return self._changed(code=code, sections=sections, variables=self.variables.copy())
 
     @property
     def vgpr_count(self) -> int:
