@@ -114,7 +114,7 @@ class KernelDescriptor(Record):
 class DeviceVariables:
     """The variables of a loaded code object, as the launches so far have left them: bytes of its writable sections."""
 
-    def __init__(self, contents: Mapping[int, bytes]) -> None:
+    def __init__(self, contents: Mapping[int, bytes | bytearray]) -> None:
         self._contents = {address: bytearray(content) for address, content in contents.items()}
 
     def of(self, section: LoadedSection) -> bytes | bytearray:

@@ -39,7 +39,7 @@ The status is 1 if something is wrong with the kernel: an uninitialised value, a
 
 from __future__ import annotations
 
-from ..base.checks import real
+from ..base.checks import number, real
 from ..base.errors import Error, plural
 from ..base.records import TupleRecord, json_keys
 from ..command import Command, Reply, argument, flag, given, option, refuse_given, show
@@ -425,7 +425,7 @@ def _repaired(options: Options, kernel: Any) -> Reply:
         name, equals, path = text.partition("=")
         if not equals:
             raise Error(f"--expect takes ARGUMENT=FILE, such as 2=right.npy; got '{text}'")
-        expected[int(name) if name.isdecimal() else name] = load_array("--expect", path, (), False)
+        expected[name if (at := number(name)) is None else at] = load_array("--expect", path, (), False)
     given = {"shared": options.shared, "arguments": arguments.buffer}
     given |= {name: value for name in ("limit", "schedule", "cluster") if (value := getattr(options, name))}
     found = find_repairs(

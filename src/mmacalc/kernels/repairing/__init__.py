@@ -63,8 +63,8 @@ class Repairs(TupleRecord):
 
     Attributes:
         wrong: what is wrong with the result of the kernel as it is, or why that was stopped; "" if it is right.
-        repairs: the changes of one instruction with which it is right: `InstructionRepair`. Where there are several, they are as
-            near to what stands there as each other.
+        repairs: the changes of one instruction with which it is right: `InstructionRepair`. Where there are several,
+            they are as near to what stands there as each other.
         tried, edits: how many changes were tried, of how many.
         report: of the launch of the kernel as it is, as `mmacalc.launch` gives it; None where it was stopped.
     """

@@ -6,6 +6,7 @@ import re
 
 from ...asm.assembler import assemble
 from ...asm.decoder import listing
+from ...base.checks import whole
 from ...base.errors import Error
 from .edits import Edit, numbers_near, opcodes_near, swaps
 
@@ -42,7 +43,8 @@ _WINDOW = 16
 
 def edited(kernel: Kernel, edit: Edit) -> Kernel:
     """The kernel with an instruction in its place."""
-    at, new = edit.place, edit.code
+    at = edit.place
+    new: bytes = edit.code
 
     def patched(data: bytes, start: int) -> bytes:
         return data[: at - start] + new + data[at - start + len(new) :]
@@ -129,7 +131,7 @@ def _other_modifiers(text: str) -> Iterator[tuple[int, str, str]]:
         yield 0, "modifier", text[: found.start()] + text[found.end() :]
     for found in _LIST.finditer(text):
         for at in range(found.start(1), found.end(1), 2):
-            yield 0, "modifier", f"{text[:at]}{1 - int(text[at])}{text[at + 1 :]}"
+            yield 0, "modifier", f"{text[:at]}{'10'[text[at] == '1']}{text[at + 1 :]}"
     if re.match(r"v_\w*f(16|32|64)", text) and not _PRODUCT.match(text):
         for found in list(_REGISTER.finditer(text))[1:]:
             yield 1, "modifier", f"{text[: found.start()]}-{text[found.start() :]}"
@@ -153,17 +155,17 @@ def _other_masks(text: str, near: list[str]) -> Iterator[tuple[int, str, str]]:
     if found := _SAVES.match(text):
         width, saved = found.groups()
         short = "vcc" if width == "64" else "vcc_lo"
-        for mask in (short, *dict.fromkeys(_registers(near, "s", int(width) // 32))):
+        for mask in (short, *dict.fromkeys(_registers(near, "s", 1 if width == "32" else 2))):
             for operation in ("and", "xor", "or"):
                 yield 0, "mask", f"s_{operation}_saveexec_b{width} {saved}, {mask}"
 
 
 def _other_numbers(text: str, alike: list[str]) -> Iterator[tuple[int, str, str]]:
     """Other constants and offsets: near ones, and those of instructions of the same name."""
-    given = [int(one, 0) for line in alike for one in re.findall(r"offset[01]?:(\d+)", line)]
+    given = [whole(one, "an offset") for line in alike for one in re.findall(r"offset[01]?:(\d+)", line)]
     for pattern in (_NUMBER, _FIELD):
         for found in pattern.finditer(text):
-            value = int(found[0], 0)
+            value = whole(found[0], "a constant", (1 << 64) - 1, -(1 << 63))
             others = given if text[: found.start()].endswith(("offset:", "offset0:", "offset1:")) else []
             for new in numbers_near(value, others):
                 yield 1, "number", f"{text[: found.start()]}{new}{text[found.end() :]}"
@@ -175,7 +177,7 @@ def _other_numbers(text: str, alike: list[str]) -> Iterator[tuple[int, str, str]
 def _other_registers(text: str, near: list[str]) -> Iterator[tuple[int, str, str]]:
     """Other registers: the next ones, and those of instructions nearby."""
     for found in list(_REGISTER.finditer(text)):
-        kind, low, width = found[1], int(found[2] or found[3]), 1 if found[2] else int(found[4]) - int(found[3]) + 1
+        kind, low, width = _span(found)
         steps = dict.fromkeys((*_NEAR, width, -width, 2 * width, -2 * width))
         numbers = [(1, low + step) for step in steps]
         numbers += [(2, number) for number in dict.fromkeys(_first(near, kind, width))]
@@ -189,9 +191,15 @@ def _first(lines: list[str], kind: str, width: int) -> Iterator[int]:
     """The first registers of operands of a width."""
     for line in lines:
         for found in _REGISTER.finditer(line):
-            low, high = int(found[2] or found[3]), int(found[2] or found[4])
-            if found[1] == kind and high - low + 1 == width:
+            other, low, wide = _span(found)
+            if (other, wide) == (kind, width):
                 yield low
+
+
+def _span(found: re.Match[str]) -> tuple[str, int, int]:
+    """The kind, first number and count of registers."""
+    low, high = (whole(one, "a register") for one in (found[2] or found[3], found[2] or found[4]))
+    return found[1], low, high - low + 1
 
 
 def _registers(lines: list[str], kind: str, width: int) -> list[str]:

@@ -9,7 +9,7 @@ from ...base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
 __all__ = ["Edit", "numbers_near", "opcodes_near", "swaps"]
@@ -67,7 +67,7 @@ def numbers_near(value: int, others: Iterable[int] = ()) -> Iterator[int]:
     ]
 
 
-def swaps(operands: list[str]) -> Iterator[list[str]]:
+def swaps(operands: Sequence[Any]) -> Iterator[list[Any]]:
     """The operands with two of them in each other's place."""
     for one, other in combinations(range(len(operands)), 2):
         if operands[one] != operands[other]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ...base.checks import whole
 from ...ptx.module import Address, Guard, Negated, Number, Pair, Register, Statement, Symbol, is_braced
 from ..ptx.kernel import PtxKernel
 from .edits import Edit, numbers_near, opcodes_near, swaps
@@ -28,7 +29,7 @@ _WINDOW = 8
 
 def changed_kernel(kernel: PtxKernel, edit: Edit) -> PtxKernel:
     """The kernel with a statement in its place."""
-    name, index, statement = edit.code  # type: ignore[misc]
+    name, index, statement = edit.code
     function = kernel.module.functions[name]
     statements = (*function.statements[:index], statement, *function.statements[index + 1 :])
     functions = {**kernel.module.functions, name: function._replace(statements=statements)}
@@ -67,8 +68,8 @@ def _others(function: Function, index: int, statement: Statement) -> Iterator[tu
         guard = statement.guard
         yield 0, "predicate", statement._replace(guard=Guard(guard.register, not guard.negated))
     if statement.root in _ORDERS:
-        for new in swaps(list(operands[1:])):
-            yield 0, "order of operands", statement._replace(operands=(operands[0], *new))
+        for order in swaps(operands[1:]):
+            yield 0, "order of operands", statement._replace(operands=(operands[0], *order))
     for place in range(len(operands)):
         for cost, kind, operand in _other_operands(function, index, operands[place]):
             changed = (*operands[:place], operand, *operands[place + 1 :])
@@ -89,8 +90,8 @@ def _other_operands(function: Function, index: int, operand: Operand) -> Iterato
     elif isinstance(operand, Address):
         yield from _other_addresses(function, index, operand)
     elif is_braced(operand):
-        for new in swaps(list(operand)):
-            yield 1, "order of operands", tuple(new)
+        for order in swaps(operand):
+            yield 1, "order of operands", tuple(order)
         for place, part in enumerate(operand):
             for cost, kind, new in _other_operands(function, index, part):
                 yield cost, kind, (*operand[:place], new, *operand[place + 1 :])
@@ -117,7 +118,7 @@ def _registers(function: Function, index: int, name: str) -> Iterator[tuple[int,
     if kind is None:
         return
     found = re.fullmatch(r"(.*?)(\d+)", name)
-    near = [f"{found[1]}{int(found[2]) + step}" for step in _NEAR] if found else []
+    near = [f"{found[1]}{whole(found[2], 'a register') + step}" for step in _NEAR] if found else []
     window = function.statements[max(0, index - _WINDOW) : index + _WINDOW]
     far = [one for statement in window for one in _names(statement.operands)]
     for cost, some in ((1, near), (2, far)):

@@ -188,7 +188,8 @@ def _edits(kernel: Any, reached: frozenset[int] | None) -> list[Edit]:
 
 def _repairs(trials: _Trials, edits: list[Edit]) -> list[Edit]:
     """The nearest edits with which the result is right."""
-    kernel, found = trials.launched.kernel, []
+    kernel = trials.launched.kernel
+    found: list[Edit] = []
     line = Progress(f"changes of {kernel.name}", len(edits), trials.launched.progress)
     try:
         for edit in edits:
