@@ -165,10 +165,6 @@ class Kernel(Record):
         """32 or 64."""
         return self.descriptor.wavefront_size
 
-    def with_code(self, code: bytes, sections: tuple[LoadedSection, ...]) -> Kernel:
-        """The kernel with other code, of the same size, and variables of its own."""
-        return self._changed(code=code, sections=sections, variables=self.variables.copy())
-
     @property
     def vgpr_count(self) -> int:
         """VGPRs of a work-item, AccVGPRs included where the two are one file."""

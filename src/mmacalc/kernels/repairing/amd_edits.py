@@ -52,7 +52,9 @@ def edited(kernel: Kernel, edit: Edit) -> Kernel:
     sections = [one._replace(data=patched(one.data, one.address))
                 if one.executable and one.address <= at < one.address + len(one.data) else one
                 for one in kernel.sections]  # fmt: skip
-    return kernel.with_code(patched(kernel.code, kernel.address), tuple(sections))
+    return kernel._changed(
+        code=patched(kernel.code, kernel.address), sections=tuple(sections), variables=kernel.variables.copy()
+    )
 
 
 def amd_edits(kernel: Kernel, reached: frozenset[int] | None) -> Iterator[Edit]:

@@ -95,7 +95,7 @@ def _result(launched: Launched, name: int | str, value: Any) -> tuple[Array, Arr
     given = args[where]
     array = given.array if isinstance(given, (AddressedValue, TensorMapArgument)) else given
     if not isinstance(array, np.ndarray):
-        raise Error(f"argument {name} is no array: only what a kernel writes to an array can be wrong")
+        raise Error(f"argument {name} is a single value: only an array, which a kernel writes to, can be wrong")
     right = np.asarray(value)
     if right.size != array.size:
         raise Error(f"argument {name} has {plural(array.size, 'element')}; {right.size} are expected")
