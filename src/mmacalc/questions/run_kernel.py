@@ -39,6 +39,8 @@ The status is 1 if something is wrong with the kernel: an uninitialised value, a
 
 from __future__ import annotations
 
+import math
+
 from ..base.checks import number, real
 from ..base.errors import Error, plural
 from ..base.records import TupleRecord, json_keys
@@ -407,7 +409,7 @@ def repair_text(found: Repairs) -> str:
 def _tolerance(text: str | None) -> float | None:
     """The number that --tolerance gives."""
     value = None if text is None else real(text)
-    if text is not None and not (value is not None and 0 <= value < float("inf")):
+    if text is not None and not (value is not None and 0 <= value < math.inf):
         raise Error(f"--tolerance takes a number from 0 up, such as 1e-3; got '{text}'")
     return value
 
