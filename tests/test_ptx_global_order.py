@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mmacalc
 import recorded
 from mmacalc.kernels.ptx.kernel import PtxKernel
 from mmacalc.kernels.ptx.knowledge import Snapshot, access_of
@@ -120,3 +121,23 @@ def test_snapshots_join_and_include_what_they_join() -> None:
     assert both.rows[1].tolist() == [3, 5]
     asked = np.array([1, 1, 4, 2]), np.array([0, 1, 1, 0]), np.array([3, 6, 1, 0])
     assert both.knows(*asked).tolist() == [True, False, True, False]
+
+
+LAST = """.version 8.0 .target sm_80 .address_size 64
+.visible .entry k(.param .u64 part, .param .u64 out, .param .u64 ticket) {
+.reg .b64 %d<6>; .reg .b32 %r<9>; .reg .pred %p<3>; .shared .b32 last;
+ld.param.u64 %d1, [part]; ld.param.u64 %d2, [out]; ld.param.u64 %d3, [ticket];
+mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mad.lo.u32 %r3, %r2, 128, %r1; setp.eq.u32 %p1, %r1, 0;
+mul.wide.u32 %d4, %r3, 4; add.u64 %d4, %d1, %d4; st.global.u32 [%d4], %r3; membar.gl; bar.sync 0;
+@%p1 atom.global.add.u32 %r4, [%d3], 1; @%p1 st.shared.u32 [last], %r4; bar.sync 0;
+ld.shared.u32 %r4, [last]; setp.ne.u32 %p2, %r4, 1; @%p2 ret; membar.gl;
+mul.wide.u32 %d4, %r1, 4; add.u64 %d5, %d1, %d4; ld.global.u32 %r5, [%d5]; ld.global.u32 %r6, [%d5+512];
+add.u32 %r5, %r5, %r6; add.u64 %d4, %d2, %d4; st.global.u32 [%d4], %r5; @%p1 st.global.u32 [%d3], 0; ret; }"""
+
+
+@pytest.mark.parametrize("schedule", [None, 3, 5, 6])
+def test_a_fence_acquires_what_its_cta_has_read_although_another_warp_has_reset_the_ticket(schedule: int | None) -> None:
+    part, out, ticket = np.zeros(256, np.uint32), np.zeros(128, np.uint32), np.zeros(1, np.uint32)
+    report = mmacalc.launch(mmacalc.load(LAST)["k"], 2, 128, part, out, ticket, schedule=schedule)
+    assert report.findings == ()
+    assert (out == 2 * np.arange(128) + 128).all()
