@@ -136,7 +136,9 @@ add.u32 %r5, %r5, %r6; add.u64 %d4, %d2, %d4; st.global.u32 [%d4], %r5; @%p1 st.
 
 
 @pytest.mark.parametrize("schedule", [None, 3, 5, 6])
-def test_a_fence_acquires_what_its_cta_has_read_although_another_warp_has_reset_the_ticket(schedule: int | None) -> None:
+def test_a_fence_acquires_what_its_cta_has_read_although_another_warp_has_reset_the_ticket(
+    schedule: int | None,
+) -> None:
     part, out, ticket = np.zeros(256, np.uint32), np.zeros(128, np.uint32), np.zeros(1, np.uint32)
     report = mmacalc.launch(mmacalc.load(LAST)["k"], 2, 128, part, out, ticket, schedule=schedule)
     assert report.findings == ()

@@ -29,6 +29,7 @@ MOST = 4000
     "text: the instruction as it is",
     "better: the instruction with which the result is right",
     "kind: what is other in it",
+    "adds: kinds of findings that it has and the kernel as it is has not",
     "location: of the source",
 )
 class InstructionRepair(TupleRecord):
@@ -38,6 +39,8 @@ class InstructionRepair(TupleRecord):
         place: "0x1698", or "line 34".
         text, better: the instruction as it is, and as it would be right.
         kind: what is other: order of operands, accumulator, modifier, lanes, number, register, opcode, mask, predicate.
+        adds: kinds of findings that the launch with it has and that of the kernel as it is has not; such a change is
+            only there if there is none without.
         location: its line of the source; None where that is not known.
     """
 
@@ -45,13 +48,15 @@ class InstructionRepair(TupleRecord):
     text: str
     better: str
     kind: str
+    adds: tuple[str, ...]
     location: Any
 
     @property
     def sentence(self) -> str:
         """It in words."""
         where = f"\n    at {self.location}" if self.location is not None else ""
-        return f"repair: {self.place}: {self.text}: the result is right with {self.better} ({self.kind}){where}"
+        more = f"; then there are findings: {', '.join(self.adds)}" if self.adds else ""
+        return f"repair: {self.place}: {self.text}: the result is right with {self.better} ({self.kind}){more}{where}"
 
 
 @json_keys(
@@ -106,9 +111,10 @@ def find_repairs(
 
     Where no rule is broken nothing tells a wrong offset, register, lane, comparison or order of operands from a right
     one but the result. The kernel is launched with one instruction changed at a time, as a slip of the pen changes it,
-    the nearest changes first, until the result is right and nothing more is found than before: products, what moves
-    between lanes and LDS, and memory come before address arithmetic. Only instructions that the launch executes are
-    changed. The arrays have afterwards what the kernel as it is leaves.
+    the nearest changes first, until the result is right and nothing more is found than before; if that is never so,
+    changes are given with which more is found. Products, what moves between lanes and LDS, and memory come before
+    address arithmetic. Only instructions that the launch executes are changed. The arrays have afterwards what the
+    kernel as it is leaves.
 
     Args:
         kernel, grid, block, args, options: as `mmacalc.launch`.

@@ -106,9 +106,9 @@ def _wrong(found: Array, right: Array, tolerance: float | None) -> Array:
     """Which elements are wrong. tolerance: of the largest right one; if left out 0 for integers, 2^-8 for floats."""
     if tolerance is None:
         tolerance = 0.0 if found.dtype.kind in "iub" else 2.0**-8
-    one, other = found.astype(np.float64), right.astype(np.float64)
-    most = np.abs(other[np.isfinite(other)]).max(initial=0.0)
     with np.errstate(invalid="ignore"):
+        one, other = found.astype(np.float64), right.astype(np.float64)
+        most = np.abs(other[np.isfinite(other)]).max(initial=0.0)
         same = (one == other) | (np.isnan(one) & np.isnan(other))
         off: Array = ~same & ~(np.abs(one - other) <= tolerance * most)
     return off
@@ -135,17 +135,20 @@ class _Trials:
         self.reached, executed = _reached(self.launched.kernel, machine)
         self.limit = 4 * executed + 1000
 
-    def right(self, kernel: Any) -> bool:
-        """Whether an edited kernel gives the right result, and breaks no rule that the kernel as it is keeps."""
+    def adds(self, kernel: Any) -> tuple[str, ...] | None:
+        """The kinds of findings that an edited kernel has and the kernel as it is has not; None where its result is
+        wrong, too."""
         self.kept.put_back()
         self.count += 1
         options = {**self.launched.options, "limit": self.limit}
         try:
             report, _ = launch_observed(kernel, *self.launched[1:4], options, (), False)
         except Error:
-            return False
+            return None
+        if self.wanted.wrong():
+            return None
         known = {(one.kind, one.text) for one in self.report.findings} if self.report else set()
-        return not self.wanted.wrong() and all((one.kind, one.text) in known for one in report.findings)
+        return tuple(sorted({one.kind for one in report.findings if (one.kind, one.text) not in known}))
 
 
 def _reached(kernel: Any, launch: Any) -> tuple[frozenset[int], int]:
@@ -176,7 +179,7 @@ def searched(launched: Launched, expected: Mapping[int | str, Any], tolerance: f
     finally:
         for array, content in results:
             array[...] = content
-    repairs = tuple([_repair(launched.kernel, edit) for edit in found])
+    repairs = tuple([_repair(launched.kernel, edit, adds) for edit, adds in found])
     return Repairs(words, repairs, trials.count, len(edits), trials.report)
 
 
@@ -186,28 +189,32 @@ def _edits(kernel: Any, reached: frozenset[int] | None) -> list[Edit]:
     return sorted(some, key=lambda edit: edit.cost)
 
 
-def _repairs(trials: _Trials, edits: list[Edit]) -> list[Edit]:
-    """The nearest edits with which the result is right."""
+def _repairs(trials: _Trials, edits: list[Edit]) -> list[tuple[Edit, tuple[str, ...]]]:
+    """The nearest edits with which the result is right and nothing more is found than before; if there are none, those
+    with which more is found, and of which kinds."""
     kernel = trials.launched.kernel
-    found: list[Edit] = []
+    found: list[tuple[Edit, tuple[str, ...]]] = []
+    others: list[tuple[Edit, tuple[str, ...]]] = []
     line = Progress(f"changes of {kernel.name}", len(edits), trials.launched.progress)
     try:
         for edit in edits:
-            if found and edit.cost > found[0].cost:
+            if found and edit.cost > found[0][0].cost:
                 break
             line.done = trials.count
             line.tick()
-            if trials.right(edited(kernel, edit) if isinstance(kernel, Kernel) else changed_kernel(kernel, edit)):
-                found.append(edit)
+            adds = trials.adds(edited(kernel, edit) if isinstance(kernel, Kernel) else changed_kernel(kernel, edit))
+            if adds is not None:
+                (others if adds else found).append((edit, adds))
     finally:
         line.close()
-    return found
+    return found or others
 
 
-def _repair(kernel: Any, edit: Edit) -> InstructionRepair:
+def _repair(kernel: Any, edit: Edit, adds: tuple[str, ...]) -> InstructionRepair:
     """An edit as the answer has it."""
     if isinstance(kernel, Kernel):
-        return InstructionRepair(f"{edit.place:#x}", edit.text, edit.new, edit.kind, kernel.source_lines.at(edit.place))
-    name, index, _ = edit.code
-    location = kernel.module.functions[name].statements[index].location
-    return InstructionRepair(f"line {edit.place}", edit.text, edit.new, edit.kind, location)
+        place, location = f"{edit.place:#x}", kernel.source_lines.at(edit.place)
+    else:
+        name, index, _ = edit.code
+        place, location = f"line {edit.place}", kernel.module.functions[name].statements[index].location
+    return InstructionRepair(place, edit.text, edit.new, edit.kind, adds, location)
