@@ -112,9 +112,9 @@ def find_repairs(
     Where no rule is broken nothing tells a wrong offset, register, lane, comparison or order of operands from a right
     one but the result. The kernel is launched with one instruction changed at a time, as a slip of the pen changes it,
     the nearest changes first, until the result is right and nothing more is found than before; if that is never so,
-    changes are given with which more is found. Products, what moves between lanes and LDS, and memory come before
-    address arithmetic. Only instructions that the launch executes are changed. The arrays have afterwards what the
-    kernel as it is leaves.
+    changes are given with which more is found. Of each kind of change products come before what moves between lanes
+    and LDS, memory, comparisons and everything else. Only instructions that the launch executes are changed. The
+    arrays have afterwards what the kernel as it is leaves.
 
     Args:
         kernel, grid, block, args, options: as `mmacalc.launch`.

@@ -8,7 +8,7 @@ from ...asm.assembler import assemble
 from ...asm.decoder import listing
 from ...base.checks import whole
 from ...base.errors import Error
-from .edits import Edit, numbers_near, opcodes_near, swaps
+from .edits import KIND, Edit, numbers_near, opcodes_near, swaps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _of_instruction(kernel: Kernel, line: tuple[int, str, int], near: list[str],
         if new not in seen:
             seen.add(new)
             if (code := _code(kernel, new, size)) is not None:
-                yield Edit(cost + _weight(text), at, text, new, kind, code)
+                yield Edit(KIND * cost + _weight(text), at, text, new, kind, code)
 
 
 def _code(kernel: Kernel, text: str, size: int) -> bytes | None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-__all__ = ["Edit", "numbers_near", "opcodes_near", "swaps"]
+__all__ = ["KIND", "Edit", "numbers_near", "opcodes_near", "swaps"]
 
 
 class Edit(TupleRecord):
@@ -31,6 +31,9 @@ class Edit(TupleRecord):
     code: Any
 
 
+KIND = 4
+"""How much further another number or register is than another form, and one nearby than the next one; where an
+instruction stands counts 0 to 4."""
 _PAIRS = (
     ("gt", "ge"), ("lt", "le"), ("eq", "ne"), ("eq", "lg"), ("lt", "gt"), ("le", "ge"), ("lt", "ge"), ("gt", "le"),
     ("min", "max"), ("add", "sub"), ("and", "or"), ("and", "andn2"), ("shl", "shr"), ("lshlrev", "lshrrev"),

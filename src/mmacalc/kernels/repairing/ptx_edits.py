@@ -7,7 +7,7 @@ import re
 from ...base.checks import whole
 from ...ptx.module import Address, Guard, Negated, Number, Pair, Register, Statement, Symbol, is_braced
 from ..ptx.kernel import PtxKernel
-from .edits import Edit, numbers_near, opcodes_near, swaps
+from .edits import KIND, Edit, numbers_near, opcodes_near, swaps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _of_statement(name: str, function: Function, index: int, statement: Statemen
         if text not in seen:
             seen.add(text)
             yield Edit(
-                cost + weight, statement.line, statement.text, text, kind, (name, index, new._replace(text=text))
+                KIND * cost + weight, statement.line, statement.text, text, kind, (name, index, new._replace(text=text))
             )
 
 
