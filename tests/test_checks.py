@@ -43,6 +43,8 @@ RIGHT = {  # for each function, arguments that it answers
                     "progress": False},
     mmacalc.follow_product: {"kernel": mmacalc.load(SINGLE)["k"], "grid": 1, "block": 32, "args": MATRICES,
                              "product": "d = a @ b.T", "progress": False},
+    mmacalc.find_repairs: {"kernel": mmacalc.load(SINGLE)["k"], "grid": 1, "block": 32, "args": MATRICES,
+                           "expected": {"d": MATRICES[2]}, "tolerance": 1.0, "most": 1, "progress": False},
     mmacalc.compare: {"first": MFMA, "second": MFMA},
     mmacalc.compare_numerics: {"architectures": ["sm_80"], "a": SQUARE, "b": SQUARE, "type": "f16", "shape": (8, 8, 64),
                                "distribution": "normal", "seed": 0, "promote": 0, "split_k": 1, "k_order": "ascending"},

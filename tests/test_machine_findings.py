@@ -105,6 +105,14 @@ def test_waves_that_meet_at_different_barriers_are_a_note_and_another_number_of_
     assert (found.kind, "this wave 2 times, wave 0 1 times" in found.message) == ("barrier", True)
 
 
+def test_waves_that_have_signalled_a_barrier_and_do_not_wait_yet_are_at_no_other_barrier(tmp_path):
+    body = """if (i < 64) asm volatile("s_barrier_signal -1");
+        else asm volatile("s_barrier_signal -1\\n s_barrier_wait -1"); x = i;"""
+    report, out = launched("gfx1200", body, tmp_path, 128)
+    assert (kinds(report.notes), report.findings) == ([], ())
+    assert np.array_equal(out, np.arange(128))
+
+
 # --- counters are finite ----------------------------------------------------------------------------------------------
 
 

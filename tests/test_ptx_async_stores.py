@@ -224,3 +224,18 @@ E: bar.sync 0; ld.shared.u32 %r3, [%r14]; mul.wide.u32 %d2, %r0, 4; add.u64 %d2,
     assert (out == np.where(np.arange(64) < 32, 0, np.arange(64))).all()
     found = mmacalc.launch(kernel(body.replace("E: bar.sync 0;", "E:"), 1, "sm_100a"), 1, 64, out).findings
     assert {one.kind for one in found} == {"race"}
+
+
+@pytest.mark.parametrize("copy", [
+    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r1], [%d1], 256, [bar];",
+    "cp.async.bulk.global.shared::cta.bulk_group [%d1], [%r1], 256;",
+    "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d1], [%r1], 256;",
+])  # fmt: skip
+def test_a_bulk_copy_that_begins_within_shared_memory_and_ends_beyond_it_stops_the_launch(copy):
+    kernel = mmacalc.load(f""".version 8.0 .target sm_90 .address_size 64
+.visible .entry k(.param .u64 p) {{
+.reg .b64 %d<2>; .reg .b32 %r<2>; .shared .align 8 .b64 bar; .shared .align 128 .b8 tile[256];
+ld.param.u64 %d1, [p]; mbarrier.init.shared::cta.b64 [bar], 1; mov.u32 %r1, tile; add.u32 %r1, %r1, 16; {copy} ret; }}
+""")["k"]
+    with pytest.raises(mmacalc.Error, match="is outside shared memory, which has"):
+        mmacalc.launch(kernel, 1, 1, np.zeros(64, np.uint32))

@@ -175,3 +175,25 @@ def test_addresses_of_local_memory_may_have_32_bits(tmp_path: Any) -> None:
     x = np.zeros(1, np.int64)
     assert mmacalc.launch(mmacalc.load(tmp_path / "k.ptx")["k"], 1, 1, x).findings == ()
     assert x[0] == 7
+
+
+LAST = """.version 8.0 .target sm_80 .address_size 64
+.visible .entry k(.param .u64 part, .param .u64 out, .param .u64 ticket) {
+.reg .b64 %d<6>; .reg .b32 %r<9>; .reg .pred %p<3>; .shared .b32 last;
+ld.param.u64 %d1, [part]; ld.param.u64 %d2, [out]; ld.param.u64 %d3, [ticket];
+mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mad.lo.u32 %r3, %r2, 128, %r1; setp.eq.u32 %p1, %r1, 0;
+mul.wide.u32 %d4, %r3, 4; add.u64 %d4, %d1, %d4; st.global.u32 [%d4], %r3; membar.gl; bar.sync 0;
+@%p1 atom.global.add.u32 %r4, [%d3], 1; @%p1 st.shared.u32 [last], %r4; bar.sync 0;
+ld.shared.u32 %r4, [last]; setp.ne.u32 %p2, %r4, 1; @%p2 ret; membar.gl;
+mul.wide.u32 %d4, %r1, 4; add.u64 %d5, %d1, %d4; ld.global.u32 %r5, [%d5]; ld.global.u32 %r6, [%d5+512];
+add.u32 %r5, %r5, %r6; add.u64 %d4, %d2, %d4; st.global.u32 [%d4], %r5; @%p1 st.global.u32 [%d3], 0; ret; }"""
+
+
+@pytest.mark.parametrize("schedule", [None, 3, 5, 6])
+def test_a_fence_acquires_what_its_cta_has_read_although_another_warp_has_reset_the_ticket(
+    schedule: int | None,
+) -> None:
+    part, out, ticket = np.zeros(256, np.uint32), np.zeros(128, np.uint32), np.zeros(1, np.uint32)
+    report = mmacalc.launch(mmacalc.load(LAST)["k"], 2, 128, part, out, ticket, schedule=schedule)
+    assert report.findings == ()
+    assert (out == 2 * np.arange(128) + 128).all()

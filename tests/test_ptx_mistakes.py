@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,24 @@ def test_a_right_kernel_is_right_and_has_no_finding_in_any_order(name: str, sche
 @sampled("name", WRONG, 40)
 def test_a_mistake_is_named_at_its_line_of_the_source(name: str) -> None:
     is_named(kernels()[name], case(name), WRONG[name])
+
+
+@pytest.mark.parametrize(("name", "kind", "counts"), [
+    ("tma_load<6>", "deadlock", "mbarrier.arrive.expect_tx"), ("tma_load<7>", "deadlock", "mbarrier.arrive.expect_tx"),
+    ("tma_load<2>", "deadlock", "mbarrier.init"), ("ring<2>", "deadlock", "mbarrier.init"),
+    ("ring<5>", "wait", "cp.async.bulk"),
+])  # fmt: skip
+def test_what_an_mbarrier_waits_for_is_named_with_the_statement_that_says_so(name: str, kind: str, counts: str) -> None:
+    launch, _ = launched(kernels()[name], case(name))
+    found = [one for one in launch.findings.values() if one.kind == kind]
+    assert any(one.other_text.startswith(counts) for one in found), found
+    if kind == "wait":
+        words = re.search(
+            r"at the mbarrier that it signals, which is in phase \d+, line (\d+) expects bytes", found[0].message
+        )
+        assert words is not None, found[0].message
+        statements = kernels()[name].module.functions[kernels()[name].name].statements
+        assert "expect_tx" in next(one.opcode for one in statements if one.line == int(words[1]))
 
 
 def test_a_tensor_map_is_given_on_the_command_line(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -410,6 +410,14 @@ def test_an_operand_that_nothing_would_read_is_refused_by_name(statement):
     assert "operand" in why or "has the operands" in why
 
 
+@pytest.mark.parametrize("offset", [8, -8, 4096])
+def test_a_parameter_beyond_the_last_one_or_before_the_first_stops_the_launch(offset):
+    kernel = mmacalc.load(f""".version 8.0 .target sm_80 .address_size 64
+.visible .entry k(.param .u64 p) {{ .reg .b64 %d<2>; ld.param.u64 %d1, [p+{offset}]; ret; }}""")["k"]
+    with pytest.raises(mmacalc.Error, match="is outside the parameters, which have 8 bytes"):
+        mmacalc.launch(kernel, 1, 32, np.zeros(1, np.uint32))
+
+
 @pytest.mark.parametrize("block", [1, 20, 33, 48, 95])
 def test_a_warp_that_is_not_full_has_only_lanes_of_its_own_cta(block):
     kernel = mmacalc.load(f""".version 8.0

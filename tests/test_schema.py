@@ -101,6 +101,9 @@ SAMPLES = {
                      "--watch vector_add_param_2[3]"],
     "follow-product": [f"run-kernel {{gemm}} --grid {grid} --block 128 --args {{a}} {{b}} out:{{y}}:f4:64x128 64 128 "
                        "96 --product '3 = 1 @ 2.T'" for grid in (1, 2)],
+    "find-repairs": ["run-kernel {ptx} vector_add --block 256 --args {x} {x} out:{y}:f4:256 256 --expect 3={x}",
+                     "run-kernel {ptx} vector_add --block 256 --args {x} {x} out:{y}:f4:256 256 --expect 3={x} "
+                     "--tolerance 9"],
     "ptx-kernels": ["run-kernel {ptx}"],
     "ptx-coverage": ["run-kernel {ptx} --covered"],
     "run-ptx-kernel": ["run-kernel {ptx} vector_add --block 256 --args {x} {x} out:{y}:f4:256 256 --schedule 3",

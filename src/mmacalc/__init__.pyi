@@ -63,6 +63,7 @@ from .kernels.packing import pack_scales as pack_scales
 from .kernels.packing import pack_sparse as pack_sparse
 from .kernels.profiling import profile as profile
 from .kernels.ptx.tensor_map import tensor_map as tensor_map
+from .kernels.repairing import find_repairs as find_repairs
 from .layout import Layout as Layout
 from .layout.cute import CuteLayout as CuteLayout
 from .layout.linear import LinearLayout as LinearLayout

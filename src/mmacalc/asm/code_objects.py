@@ -114,12 +114,16 @@ class KernelDescriptor(Record):
 class DeviceVariables:
     """The variables of a loaded code object, as the launches so far have left them: bytes of its writable sections."""
 
-    def __init__(self, contents: Mapping[int, bytes]) -> None:
+    def __init__(self, contents: Mapping[int, bytes | bytearray]) -> None:
         self._contents = {address: bytearray(content) for address, content in contents.items()}
 
     def of(self, section: LoadedSection) -> bytes | bytearray:
         """The bytes of a section: a launch writes into those of a writable one."""
         return self._contents.get(section.address, section.data)
+
+    def copy(self) -> DeviceVariables:
+        """The variables as they are now, for launches that are to leave these alone."""
+        return DeviceVariables(self._contents)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DeviceVariables) and self._contents == other._contents

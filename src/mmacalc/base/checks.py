@@ -120,7 +120,7 @@ WORDS: dict[str, tuple[str, type, Callable[[Any], Any]]] = {
 }
 ANYTHING = (
     "Any", "ArrayLike", "Size", "PathLike[str]", "Sequence[int]", "Swizzle", "RowSwizzle", "Kernel", "PtxKernel",
-    "Callable[..., object]",
+    "Callable[..., object]", "Mapping[int | str, ArrayLike]",
 )  # fmt: skip
 """Annotations of values that the function itself checks: arrays, paths, and what has several forms."""
 

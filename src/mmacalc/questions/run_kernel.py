@@ -6,6 +6,7 @@
     mmacalc run-kernel kernel.ptx gemm --grid 2 --block-dim 128 --args a.npy b.npy out:d.npy:f4:64x64 64 64 64
     mmacalc run-kernel kernel.hsaco gemm --grid 4 4 --block-dim 256 --args ... --stop-at gemm.py:74#3 --watch v41
     mmacalc run-kernel kernel.hsaco gemm --grid 4 4 --block-dim 256 --args ... --product "d = a @ b.T"
+    mmacalc run-kernel kernel.hsaco norm --grid 4 --block-dim 256 --args x.npy out:y.npy:f4:4x256 --expect 2=right.npy
     mmacalc run-kernel kernel.ptx --covered  the statements of PTX that cannot be run, with their lines
 
 Arguments in the kernel's order: FILE.npy is an array that the kernel reads, its rows one after the other however the
@@ -27,6 +28,10 @@ registers hold, of a product which elements of its matrices. --watch says who wr
 whose array holds it the other way round; b:bf16 of one whose type does not say its format). It follows the elements of
 A and B into each matrix instruction and the sums into D, and names the instruction that makes the result wrong, where
 no rule is broken: a load of a wrong address, a wrong register, a k that is missing or comes twice, a misplaced store.
+--expect says what an argument should hold afterwards, by its number or name. If it is wrong, the kernel is run with one
+instruction changed at a time, as a slip of the pen changes it (an offset, a register, a lane, a comparison, an order of
+operands ...), and the instruction is named with which the result is right. --tolerance is how far elements may be off,
+as a part of the largest (2^-8 for floats if left out); --tries how many changes are tried.
 --trace prints each instruction of one wave with what its registers hold in each lane.
 The status is 1 if something is wrong with the kernel: an uninitialised value, a race in LDS, a missing wait ...;
 2 if it was stopped, by an access out of bounds or an instruction that is not covered. Arrays are then as before.
@@ -34,6 +39,9 @@ The status is 1 if something is wrong with the kernel: an uninitialised value, a
 
 from __future__ import annotations
 
+import math
+
+from ..base.checks import number, real
 from ..base.errors import Error, plural
 from ..base.records import TupleRecord, json_keys
 from ..command import Command, Reply, argument, flag, given, option, refuse_given, show
@@ -53,6 +61,7 @@ if TYPE_CHECKING:
     from ..kernels.following import FollowedProduct
     from ..kernels.ptx.kernel import PtxKernel
     from ..kernels.ptx.report import PtxReport
+    from ..kernels.repairing import Repairs
 
 
 @json_keys(
@@ -279,7 +288,18 @@ def _given(file: str) -> str:
     return text
 
 
-LAUNCHES = (*[one.name for one in LAUNCH], "trace", "trace_wave", "stop_at", "watch", "lanes", "product")
+LAUNCHES = (
+    *[one.name for one in LAUNCH],
+    "trace",
+    "trace_wave",
+    "stop_at",
+    "watch",
+    "lanes",
+    "product",
+    "expect",
+    "tolerance",
+    "tries",
+)
 """The options that a list of kernels has no use for."""
 
 
@@ -298,6 +318,10 @@ def run(options: Options) -> Reply:
         refuse_given(COMMAND, options, ("lanes",), "goes with --stop-at or --watch")
         if not options.trace:
             refuse_given(COMMAND, options, ("trace_wave",), "goes with --trace, --stop-at or --watch")
+    if not options.expect:
+        refuse_given(COMMAND, options, ("tolerance", "tries"), "goes with --expect")
+    elif options.kernel is not None:
+        return _repaired(options, kernels[options.kernel])
     if any(isinstance(kernel, PtxKernel) for kernel in kernels.values()):
         return _run_ptx(options, kernels)
     if options.covered:
@@ -374,6 +398,48 @@ def _followed(options: Options, kernel: Any) -> Reply:
     return show(options.json, "follow-product", found, follow_text, status=int(wrong))
 
 
+def repair_text(found: Repairs) -> str:
+    """The report of the launch, what is wrong with the result, and the changes with which it is right."""
+    report = f"{found.report}\n" if found.report is not None else ""
+    if found.wrong:
+        report = report.replace("nothing wrong was found", "no rule is broken")
+    return f"{report}{found.words()}\n"
+
+
+def _tolerance(text: str | None) -> float | None:
+    """The number that --tolerance gives."""
+    value = None if text is None else real(text)
+    if text is not None and not (value is not None and 0 <= value < math.inf):
+        raise Error(f"--tolerance takes a number from 0 up, such as 1e-3; got '{text}'")
+    return value
+
+
+def _repaired(options: Options, kernel: Any) -> Reply:
+    """A launch whose result is compared, and changes that make it right."""
+    from ..command.arrays import load as load_array
+    from ..kernels.repairing import MOST, find_repairs
+
+    refused = ("trace", "trace_wave", "covered", "stop_at", "watch", "lanes", "product")
+    refuse_given(COMMAND, options, refused, "cannot be combined with --expect")
+    arguments = kernel_arguments(options.args)
+    expected: dict[int | str, Any] = {}
+    for text in options.expect:
+        name, equals, path = text.partition("=")
+        if not equals:
+            raise Error(f"--expect takes ARGUMENT=FILE, such as 2=right.npy; got '{text}'")
+        expected[name if (at := number(name)) is None else at] = load_array("--expect", path, (), False)
+    given = {"shared": options.shared, "arguments": arguments.buffer}
+    given |= {name: value for name in ("limit", "schedule", "cluster") if (value := getattr(options, name))}
+    found = find_repairs(
+        kernel, tuple(options.grid), tuple(options.block), *arguments.values, expected=expected,
+        tolerance=_tolerance(options.tolerance), most=MOST if options.tries is None else options.tries, **given,
+    )  # fmt: skip
+    if found.report is not None:
+        write_outputs(arguments)
+    wrong = bool(found.wrong or found.reported)
+    return show(options.json, "find-repairs", found, repair_text, status=int(wrong))
+
+
 def debug_text(found: Debugged, lanes: Sequence[int] = (0, 1, 2, 3)) -> str:
     """Who wrote what is watched, the state where it stopped; of a launch that ended its report."""
     report = f"\n{found.report}" if found.report is not None else ""
@@ -416,6 +482,11 @@ COMMAND = Command(
         option("--stop-at", placeholder="PLACE", help="0x1c98, gemm.py:74, finding ..., see above"),
         option("--watch", placeholder="WHAT", many=True, default=[], help="v41, lds:4160, d[17] ..., see above"),
         option("--product", placeholder='"D = A @ B"', help="follow a product of its arguments, see above"),
+        option(
+            "--expect", placeholder="ARGUMENT=FILE", many=True, default=[], help="the right result (2=d.npy), see above"
+        ),
+        option("--tolerance", placeholder="X", help="of --expect, a part of the largest element"),
+        number_option("--tries", placeholder="N", help="changes that --expect tries (default: 4000)"),
         number_option(
             "--lanes", nargs="+", default=[0, 1, 2, 3], placeholder="N", help="lanes to show (default: 0 1 2 3)"
         ),
@@ -424,6 +495,7 @@ COMMAND = Command(
     {
         "kernels": list_text, "run-kernel": text, "ptx-kernels": ptx_list_text, "run-ptx-kernel": ptx_text,
         "debug-kernel": debug_text, "follow-product": follow_text,
+        "find-repairs": repair_text,
         "ptx-coverage": coverage_text,
     },
     older=("launch",),

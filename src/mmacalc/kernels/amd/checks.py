@@ -321,15 +321,17 @@ class Barriers:
             self.reporter.note("exec", group.numbers(), instruction, message, missing)
 
     def met(self, workgroups: list[int]) -> None:
-        """The waves of some workgroups have met, those of each."""
+        """The waves of some workgroups have met, those of each. One that has signalled and does not wait yet is at no
+        other barrier."""
         waves, shape = self.waves, (len(self.waves.groups), -1)
         if not waves.ended.any() and (waves.place == waves.place[0]).all():
             return
-        live, places = (~waves.ended).reshape(shape)[workgroups], waves.place.reshape(shape)[workgroups]
-        first = np.where(live, places, places.max()).min(axis=1)
-        last = np.where(live, places, 0).max(axis=1)
+        live, freed = (kept.reshape(shape)[workgroups] for kept in (~waves.ended, waves.freed))
+        places = waves.place.reshape(shape)[workgroups]
+        first = np.where(freed, places, places.max()).min(axis=1)
+        last = np.where(freed, places, 0).max(axis=1)
         for at in np.flatnonzero(first != last).tolist():
-            self._met_apart(workgroups[at], np.unique(places[at][live[at]])[:2])
+            self._met_apart(workgroups[at], np.unique(places[at][freed[at]])[:2])
         text = "waves had ended when the others of their workgroup met at a barrier"
         if early := int((~live).any(axis=1).sum()):
             self.reporter.tally.warnings[text] += early

@@ -24,7 +24,7 @@ class Waves:
     workgroup_of, wave_in_group: of each wave. ended, waiting: which have ended, or wait at a barrier; back: which stand
     back, until no other can go on. signalled, waited: how often each has arrived at a barrier, and waited at one.
     place: the barrier that each came to last. elsewhere: which of those that wait do so at another barrier than that of
-    their workgroup; named: which of these at a named one.
+    their workgroup; named: which of these at a named one. freed: those that the last barrier has let go on.
     """
 
     groups: list[Dim3]
@@ -38,6 +38,7 @@ class Waves:
         self.elsewhere: Array = np.zeros(count, np.bool_)
         self.named: Array = np.zeros(count, np.bool_)
         self.back: Array = np.zeros(count, np.bool_)
+        self.freed: Array = np.zeros(count, np.bool_)
         self.signalled: Array = np.zeros(count, np.int64)
         self.waited: Array = np.zeros(count, np.int64)
         self.place: Array = np.zeros(count, np.int64)
@@ -104,14 +105,14 @@ class Waves:
         terminated, this waits on only the surviving waves" (S_BARRIER in AMD's ISA guides).
         """
         if self._all_met():
-            self.waiting[:] = False
+            self.waiting[:], self.freed[:] = False, True
             return list(range(len(self.groups)))
         shape = len(self.groups), -1
         live, waiting = (~self.ended).reshape(shape), (self.waiting & ~self.elsewhere).reshape(shape)
         signalled, waited = self.signalled.reshape(shape), self.waited.reshape(shape)
         least = np.where(live, signalled, signalled.max()).min(axis=1, keepdims=True)
         free = live & waiting & (waited <= least)
-        self.waiting[free.ravel()] = False
+        self.waiting[free.ravel()], self.freed = False, free.ravel()
         return [int(workgroup) for workgroup in np.flatnonzero(free.any(axis=1))]
 
     def _all_met(self) -> bool:

@@ -244,12 +244,22 @@ def _load_parameter(compiler: Compiler, operand: Any, step: Step, sinks: list[An
         raise Error(f"unknown parameter '{name}'")
     start = compiler.program.parameters[name][0] + operand.base.offset + operand.offset
 
+    size = dtype.itemsize * len(sinks)
+
     def run(machine: Machine, threads: Threads) -> None:
-        raw = machine.launch.parameters[start : start + dtype.itemsize * len(sinks)]
+        parameters = machine.launch.parameters
+        if not 0 <= start <= len(parameters) - size:
+            everywhere = np.full(len(threads), start)
+            machine.outside(step, threads, everywhere, everywhere == start, _parameters(parameters))
+        raw = parameters[start : start + size]
         for sink, value in zip(sinks, np.frombuffer(raw, dtype)):
             sink(machine, threads, np.full(len(threads), value, dtype))
 
     step.run = run
+
+
+def _parameters(parameters: bytes) -> str:
+    return f"the parameters, which have {len(parameters)} bytes"
 
 
 def _load_parameter_at(compiler: Compiler, operand: Address, step: Step, sinks: list[Any], dtype: Any) -> None:
@@ -263,7 +273,7 @@ def _load_parameter_at(compiler: Compiler, operand: Address, step: Step, sinks: 
         at = np.where(at >= launch.parameter_address, at - launch.parameter_address, at)
         wrong = (at < 0) | (at + size > len(launch.parameters))
         if wrong.any():
-            machine.outside(step, threads, at, wrong, f"the parameters, which have {len(launch.parameters)} bytes")
+            machine.outside(step, threads, at, wrong, _parameters(launch.parameters))
         raw = np.frombuffer(launch.parameters, np.uint8)[at[:, None] + np.arange(size)]
         values = np.ascontiguousarray(raw).view(dtype)
         for place, sink in enumerate(sinks):

@@ -43,6 +43,7 @@ class Barrier:
         "clocks",
         "done",
         "expected",
+        "expecting",
         "init",
         "pending",
         "phase",
@@ -52,6 +53,7 @@ class Barrier:
         "tx",
     )
     expected: int
+    expecting: Step | None
     place: int
     tx: int
     agent: int
@@ -68,6 +70,7 @@ class Barrier:
         self.row = row
         self.place, self.expected, self.pending, self.tx, self.phase = place, expected, expected, 0, 0
         self.agent, self.init, self.shown = agent, init, -1
+        self.expecting = None  # the statement that last expected bytes
         self.clocks: Array = np.zeros(order.agents, np.int32)
         self.done: dict[int, Array] = {}
         # By thread of the team: phase of its last arrival, how much it had heard.
@@ -83,6 +86,11 @@ class Barrier:
         arrivals = f"{plural(self.pending, 'arrival')} of {self.expected} missing" if self.pending else ""
         missing = " and ".join(one for one in (arrivals, bytes_) if one)
         return f"{where} is in phase {self.phase}, and phase {phase} is waited for: {missing}"
+
+    @property
+    def counted(self) -> Step:
+        """The statement that says what a phase waits for: of bytes the last expect_tx, of arrivals mbarrier.init."""
+        return self.expecting if self.tx and self.expecting is not None else self.init[2]
 
     def learn(self, clocks: Array) -> None:
         """An arrival makes clocks known."""
@@ -338,7 +346,9 @@ class Asynchronous:
                 self.arrive(step, number[one], place, counts[one], tx, drop, release) for one, tx in zip(each, more)
             ])  # fmt: skip
         states = barrier.pending - (np.cumsum(counts) - counts) | barrier.phase << 32
-        barrier.tx += 0 if expects is None else int(expects.sum())
+        if expects is not None:
+            barrier.tx += int(expects.sum())
+            barrier.expecting = step
         if total > barrier.pending:
             machine.launch.find("mbarrier", step, f"arrives {total} times where {barrier.pending} arrivals are pending",
                                 number)  # fmt: skip
@@ -418,6 +428,22 @@ class Asynchronous:
         learn(int(machine.team_of[number[0]]), machine.member_of[number], known)
 
     # --- bulk copies ---
+
+    def signalled_text(self, number: int, thread: int) -> str:
+        """Of a copy in flight the statements at its mbarrier that decide when a thread takes it for complete, in words:
+        what expects its bytes, and the thread's last wait. "" if it signals none."""
+        flight = self.flights.get(number)
+        found = [self.barriers[place] for place, _ in flight.barriers if place in self.barriers] if flight else []
+        if not found:
+            return ""
+        barrier, machine = found[0], self.machine
+        words = [] if barrier.expecting is None else [f"line {barrier.expecting.line} expects bytes"]
+        clock, index = self.used[barrier.row, :, machine.member_of[thread]].tolist()
+        step = machine.program.steps[index]
+        if clock and step.statement.modifiers[:1] in (("try_wait",), ("test_wait",)):
+            words.append(f"line {step.line} waits")
+        where = f"; at the mbarrier that it signals, which is in phase {barrier.phase}, "
+        return where + " and ".join(words) if words else ""
 
     def reduced(self, granules: Array) -> None:
         """A reduction has come to its end: others of the same places are still in flight."""

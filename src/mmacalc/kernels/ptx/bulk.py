@@ -118,10 +118,10 @@ def _copy_bytes(  # noqa: PLR0913
             at = np.arange(-(-offset // granule), (offset + size) // granule)
             take = lambda: memory.data[offset : offset + size].copy()  # noqa: E731
         else:
-            place = int(machine.shared_places(step, one, np.array([origin]), 16)[0])
+            place = _shared_span(machine, step, one, origin, size)
             async_read(machine, step, one, np.arange(place, place + size))
             take = lambda: machine.shared[place : place + size].copy()  # noqa: E731
-        for target, barrier in _targets(machine, step, one, to, bar, mask):
+        for target, barrier in _targets(machine, step, one, to, bar, mask, size):
             places = np.arange(target, target + size)
             if reducing[0]:
                 reduce_later(machine, step, one, places, take, barrier, *reducing)
@@ -130,7 +130,7 @@ def _copy_bytes(  # noqa: PLR0913
             write_later(machine, step, one, places, take, barrier, size, load)
         return
     offset = int(global_places(machine, step, one, np.array([to]), size, True)[0])
-    place = int(machine.shared_places(step, one, np.array([origin]), 16)[0])
+    place = _shared_span(machine, step, one, origin, size)
     places = np.arange(place, place + size)
     granules = async_read(machine, step, one, places)
     at, index = covered(np.array([offset]), size, granule)
@@ -148,17 +148,29 @@ def _copy_bytes(  # noqa: PLR0913
     machine.asynchronous.fly(step, int(one.number[0]), granules, True, flight, [])
 
 
-def _targets(machine: Machine, step: Step, one: Threads, to: int, bar: int, mask: int) -> list[tuple[int, int]]:
-    """(place of the data, place of the mbarrier) in each CTA of the mask, or in the one that is addressed. With
-    .cta_group::2 the mbarrier is that of the first or second CTA of each pair, as the operand says (9.7.9.25.5.2)."""
+def _shared_span(machine: Machine, step: Step, one: Threads, start: int, size: int) -> int:
+    """Where a span of a CTA's shared memory begins: a multiple of 16 bytes, of which the first and the last must lie
+    within."""
+    first: Array = machine.shared_places(step, one, np.array([start]), 16)
+    if size > 16:
+        machine.shared_places(step, one, np.array([start + size - 16]), 16)
+    return int(first[0])
+
+
+def _targets(
+    machine: Machine, step: Step, one: Threads, to: int, bar: int, mask: int, size: int = 16
+) -> list[tuple[int, int]]:
+    """(place of `size` bytes of data, place of the mbarrier) in each CTA of the mask, or in the one that is addressed.
+    With .cta_group::2 the mbarrier is that of the first or second CTA of each pair, as the operand says
+    (9.7.9.25.5.2)."""
     if not mask:
-        place = int(machine.shared_places(step, one, np.array([to]), 16)[0])
+        place = _shared_span(machine, step, one, to, size)
         return [(place, int(machine.shared_places(step, one, np.array([bar]), 8)[0]))]
     found = []
     for rank in range(machine.launch.cluster_size):
         if mask >> rank & 1:
             window = rank << 24
-            place = int(machine.shared_places(step, one, np.array([window | to & 0xFFFFFF]), 16)[0])
+            place = _shared_span(machine, step, one, window | to & 0xFFFFFF, size)
             if "cta_group::2" in step.statement.modifiers:
                 window = (rank & ~1) << 24 | bar & 1 << 24
             found.append((place, int(machine.shared_places(step, one, np.array([window | bar & 0xFFFFFF]), 8)[0])))

@@ -288,7 +288,7 @@ class Knowledge:
         """A fence of threads: what they did so far is released by their next strong writes, and what their strong
         reads have seen is acquired."""
         order, team, member = self.machine.order, threads.team, threads.member
-        if acquires and self.shared.flags:
+        if acquires and any(self.learned):
             for one in np.unique(team).tolist():
                 mine = member[team == one]
                 for event in self.learned[one]:

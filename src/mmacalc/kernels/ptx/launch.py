@@ -473,7 +473,8 @@ class Launch:
         self.find(
             "wait",
             step,
-            f"{does} {byte}, which an asynchronous copy in flight writes: it is not waited for",
+            f"{does} {byte}, which an asynchronous copy in flight writes: it is not waited for"
+            f"{machine.asynchronous.signalled_text(number, int(threads.number[which][0]))}",
             threads.number[which],
             other,
         )
@@ -641,6 +642,12 @@ class Launch:
             if machine.events != before:
                 ready.add(team)
         return bool(ready)
+
+    def counted(self, machine: Machine, step: Step, number: Array) -> Step | None:
+        """The statement that says for how much the mbarrier waits at which threads sleep; None elsewhere."""
+        place = int(machine.asynchronous.asked[number[0], 0])
+        barrier = machine.asynchronous.barriers.get(place) if step.statement.root == "mbarrier" else None
+        return None if barrier is None else barrier.counted
 
     def awaited(self, machine: Machine, step: Step, threads: Threads) -> str:
         """What threads that sleep wait for, in words."""

@@ -369,8 +369,9 @@ class Machine:
         for at, number, _ in self.asleep:
             step = self.program.steps[at]
             self.launch.find(
-                "deadlock", step, f"is never released{self.launch.awaited(self, step, Threads(self, number))}", number
-            )
+                "deadlock", step, f"is never released{self.launch.awaited(self, step, Threads(self, number))}", number,
+                self.launch.counted(self, step, number),
+            )  # fmt: skip
 
     def where(self, number: Array) -> str:
         """Where threads wait, in words."""

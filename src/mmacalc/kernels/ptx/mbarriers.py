@@ -135,7 +135,9 @@ def _expect(compiler: Compiler, statement: Statement, step: Step) -> None:
             barrier = machine.asynchronous.barrier(step, np.array([thread]), place)
             if barrier is not None:
                 barrier.tx += sign * value
-                if sign < 0:
+                if sign > 0:
+                    barrier.expecting = step
+                else:
                     machine.asynchronous.settle(barrier)
 
     step.run = run
