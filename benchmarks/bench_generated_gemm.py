@@ -28,7 +28,8 @@ from mmacalc.arithmetic.codecs import decode
 from mmacalc.codegen.gemm import Plan, plan
 from triton_gemms import FORMS, Cell, Row, differences, of_triton, problem, run
 
-F8F6F4 = {"fp8": "fp8", "mxfp8": "fp8", "mxfp4": "fp4"}
+F8F6F4 = {"fp8": "fp8", "mxfp8": "fp8", "mxfp4": "fp4", "fp6": "fp6", "mxfp6": "fp6"}
+MX_FORMS = ("mxfp8", "mxfp6", "mxfp4")
 INSTRUCTIONS = {
     "gfx90a": {
         "f16": "v_mfma_f32_32x32x8f16", "bf16": "v_mfma_f32_32x32x8bf16_1k", "i8": "v_mfma_i32_32x32x8i8",
@@ -41,7 +42,7 @@ INSTRUCTIONS = {
     "gfx950": {
         "f16": "v_mfma_f32_32x32x16_f16", "bf16": "v_mfma_f32_32x32x16_bf16", "i8": "v_mfma_i32_32x32x32_i8",
         "fp8": "v_mfma_f32_32x32x64_f8f6f4", "f32": "v_mfma_f32_32x32x2_f32",
-        "mxfp8": "v_mfma_scale_f32_32x32x64_f8f6f4", "mxfp4": "v_mfma_scale_f32_32x32x64_f8f6f4",
+        "fp6": "v_mfma_f32_32x32x64_f8f6f4", **dict.fromkeys(MX_FORMS, "v_mfma_scale_f32_32x32x64_f8f6f4"),
     },
     "gfx1100": {
         "f16": "v_wmma_f32_16x16x16_f16", "bf16": "v_wmma_f32_16x16x16_bf16", "i8": "v_wmma_i32_16x16x16_iu8",
@@ -52,8 +53,8 @@ INSTRUCTIONS = {
     },
     "gfx1250": {
         "f16": "v_wmma_f32_16x16x32_f16", "bf16": "v_wmma_f32_16x16x32_bf16", "i8": "v_wmma_i32_16x16x64_iu8",
-        "fp8": "v_wmma_f32_16x16x128_fp8_fp8", "mxfp8": "v_wmma_scale_f32_16x16x128_f8f6f4",
-        "mxfp4": "v_wmma_scale_f32_16x16x128_f8f6f4",
+        "fp8": "v_wmma_f32_16x16x128_fp8_fp8", "fp6": "v_wmma_f32_16x16x128_f8f6f4",
+        **dict.fromkeys(MX_FORMS, "v_wmma_scale_f32_16x16x128_f8f6f4"),
     },
 }  # fmt: skip
 FIRST, STEPS = 4, 12  # stages of the shorter K, and how many more the other has
@@ -122,9 +123,8 @@ def profiled(kernel: Any, cell: Cell, found: Plan, k: int, threads: int, shared:
     given = problem(cell, k, (operands[0].format, operands[1].format), "amd", (m, n))
     form = found.instruction.format("D")
     d = np.zeros((m, n), np.int32 if FORMS[cell.form].sums == "i32" else np.float32)
-    pairs = 8 // FORMS[cell.form].bits if kernel.name != found.name and FORMS[cell.form].bits < 8 else 1
-    scales = list(given.scales)
-    leads = [each.shape[1] * (8 // FORMS[cell.form].bits // pairs if FORMS[cell.form].bits < 8 else 1)
+    scales, bits = list(given.scales), FORMS[cell.form].bits
+    leads = [each.shape[1] * 8 // bits if bits < 8 and kernel.name == found.name else each.shape[1]
              for each in (given.a, given.b)]  # fmt: skip
     matrices = [given.a, given.b, d, *scales, m, n, k, *leads, n]
     matrices += [None] * (sum(not one.value_kind.startswith("hidden_") for one in kernel.arguments) - len(matrices))

@@ -42,6 +42,7 @@ FORMS = {
     "f16": Form("fp16", 16), "bf16": Form("bf16", 16), "i8": Form("i8", 8, "i32"), "fp8": Form("fp8e4nv", 8),
     "fp8 fnuz": Form("fp8e4b8", 8), "tf32": Form("fp32", 32, precision="tf32"), "f32": Form("fp32", 32),
     "mxfp8": Form("u8", 8, scaled="e4m3"), "mxfp4": Form("u8", 4, scaled="e2m1"),
+    "fp6": Form("u8", 6), "mxfp6": Form("u8", 6, scaled="e2m3"),  # which no dot of Triton 3.9 takes
 }  # fmt: skip
 
 
@@ -211,12 +212,18 @@ def problem(cell: Cell, k: int, formats: tuple[Any, Any], vendor: str, rows: tup
     for matrix, order, form in zip((a, b), cell.orders, formats):
         codes = np.ascontiguousarray(encode(matrix if order == "row" else matrix.T, form, vendor))
         codes = codes.astype(np.uint8) if form.bits <= 8 else codes
-        given.append(codes[:, ::2] | codes[:, 1::2] << 4 if form.bits == 4 else codes)
+        given.append(together(codes, form.bits) if form.bits < 8 else codes)
     if not FORMS[cell.form].scaled:
         return Problem(*given, (), a @ b)
     scales = [rng.integers(126, 129, (size, k // SCALE_K)).astype(np.uint8) for size in (m, n)]
     x, y = (matrix * np.repeat(2.0 ** (s.astype(float) - 127), SCALE_K, 1) for matrix, s in zip((a, b.T), scales))
     return Problem(*given, tuple(scales), x @ y.T)
+
+
+def together(codes: Any, bits: int) -> Any:
+    """Rows of narrow encodings, one behind the other from the lowest bit of the first byte on."""
+    every = codes[..., None] >> np.arange(bits, dtype=np.uint8) & 1
+    return np.packbits(every.reshape(len(codes), -1), axis=1, bitorder="little")
 
 
 # --- the table --------------------------------------------------------------------------------------------------------

@@ -70,15 +70,20 @@ def unsigned(form):
 
 
 def laid_out(rows, bits, lead):
-    """Encodings in memory, `lead` elements from row to row, what is behind a row as if it were a NaN or -1."""
-    if bits == 4:
-        assert rows.shape[1] % 2 == lead % 2 == 0
-        rows = rows.astype(np.uint8)
-        rows, lead = rows[:, ::2] | rows[:, 1::2] << 4, lead // 2
-        bits = 8
-    found = np.full((len(rows), lead), (1 << bits) - 1, f"u{bits // 8}")
+    """Encodings in memory, `lead` elements from row to row, what is behind a row as if it were a NaN or -1; those below
+    a byte one behind the other."""
+    found = np.full((len(rows), lead), (1 << bits) - 1, f"u{max(8, bits) // 8}")
     found[:, : rows.shape[1]] = rows
-    return found
+    if bits >= 8:
+        return found
+    assert rows.shape[1] * bits % 8 == lead * bits % 8 == 0
+    return packed_bits(found, bits)
+
+
+def packed_bits(codes, bits):
+    """Encodings one behind the other, from the lowest bit of the first byte on."""
+    every = codes[..., None] >> np.arange(bits).astype(np.uint8) & 1
+    return np.packbits(every.reshape(*codes.shape[:-1], -1), axis=-1, bitorder="little")
 
 
 def packed_rows(codes, side):
@@ -88,10 +93,7 @@ def packed_rows(codes, side):
     rows = np.zeros((*codes.shape[:-1], columns), codes.dtype)
     rows[..., : codes.shape[-1]] = codes
     bits = side.packed or side.bits
-    if bits >= 8:
-        return rows
-    every = rows[..., None] >> np.arange(bits).astype(np.uint8) & 1
-    return np.packbits(every.reshape(*rows.shape[:-1], -1), axis=-1, bitorder="little")
+    return packed_bits(rows, bits) if bits < 8 else rows
 
 
 def mapped(memory, side, several=False):

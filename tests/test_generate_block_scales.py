@@ -16,7 +16,7 @@ MMA, WGMMA, TCGEN05 = "mma.sync.aligned", "wgmma.mma_async.sync.aligned", "tcgen
 DEEPSEEK, EVERY = "1x128,128x128", "1x128,1x128"
 CASES = [
     ("gfx942", "v_mfma_f32_32x32x16_fp8_fp8", ("row", "col"), DEEPSEEK, (70, 150, 272), {}),
-    ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", ("row", "col"), DEEPSEEK, (40, 32, 256), {}),
+    ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", ("row", "col"), DEEPSEEK, (40, 32, 256), {"cbsz": "fp6", "blgp": "bf6"}),
     ("gfx942", "v_mfma_i32_32x32x16_i8", ("row", "row"), EVERY, (37, 21, 139), {}),
     ("gfx90a", "v_mfma_f32_32x32x8bf16_1k", ("row", "col"), "1x64,32x64", (40, 36, 96), {}),
     ("gfx1201", "v_wmma_f32_16x16x16_fp8_fp8", ("row", "col"), DEEPSEEK, (20, 24, 256), {}),

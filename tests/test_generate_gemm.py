@@ -2,7 +2,9 @@
 
 import contextlib
 import itertools
+import math
 import random
+import re
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from mmacalc import Error
 from mmacalc.codegen import gemm
 from mmacalc.codegen.check import check
 from mmacalc.codegen.gemm_choice import generated_gemm
+from mmacalc.codegen.staging import whole_accesses
 from mmacalc.kernels.amd.profiling import occupancy
 from samples import rotated, sampled
 
@@ -42,6 +45,12 @@ FORMATS = [
     ("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4", {"cbsz": "bf8", "blgp": "fp4"}),
     ("gfx1250", "v_wmma_scale_f32_16x16x128_f8f6f4", {"matrix_a_fmt": "fp8", "matrix_b_fmt": "fp4"}),
     ("gfx1250", "v_wmma_scale_f32_32x16x128_f4", {"tile": "128x64x256"}),
+    ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", {"cbsz": "bf6", "blgp": "fp8"}),
+    ("gfx950", "v_mfma_scale_f32_32x32x64_f8f6f4", {"cbsz": "fp4", "blgp": "fp6"}),
+    ("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4", {"cbsz": "fp6", "blgp": "bf6"}),
+    ("gfx1250", "v_wmma_f32_16x16x128_f8f6f4", {"matrix_a_fmt": "fp8", "matrix_b_fmt": "fp6"}),
+    ("gfx1250", "v_wmma_scale_f32_16x16x128_f8f6f4", {"matrix_a_fmt": "bf6", "matrix_b_fmt": "fp4"}),
+    ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", {"cbsz": "fp6", "blgp": "fp6", "tile": "64x128x256"}),
 ]
 
 
@@ -49,16 +58,18 @@ def tried(target, name, orders, folder, wave=None, seed=0, **options):
     """A kernel with sizes that are random and with sizes that are aligned."""
     made = Gemm(target, name, orders, folder, wave, **options)
     found, chance = made.plan, random.Random(f"{target} {name} {orders} {seed}")
-    even = 2 if min(found.a.bits, found.b.bits) < 8 else 1  # elements in pairs
+    even = max(8 // math.gcd(8, side.bits) for side in (found.a, found.b))  # elements in whole bytes
     m, n = (chance.randrange(1, size + 9) for size in (found.block_m, found.block_n))
     k = chance.randrange(1, 2 * found.block_k + 9) * even
     if found.instruction.scaled:
         k = -(-k // found.scales_k) * found.scales_k
     m, n = m * even, n * even
     padding = tuple(chance.randrange(4) * each for each in (even, even, 1))
-    step = found.scales_k if found.instruction.scaled else 32
+    step = max(32, *[whole_accesses(side.bits) for side in (found.a, found.b)])
     whole = (m // 32 * 32 + 32, n // 32 * 32 + 32, k // step * step + step)
-    for sizes, more in (((m, n, k), padding), (whole, (32, 32, 32))):
+    if found.instruction.scaled:
+        whole = *whole[:2], -(-whole[2] // found.scales_k) * found.scales_k
+    for sizes, more in (((m, n, k), padding), (whole, (step, step, 32))):
         report, wrong, aligned = made.launch(sizes, more, seed)
         assert wrong == 0, (sizes, more, aligned)
         assert report.findings == ()
@@ -89,6 +100,16 @@ def test_formats_of_a_gemm_are_mixed_and_scaled(target, name, options, tmp_path)
     _, report, aligned = tried(target, name, ("row", "col"), tmp_path, **options)
     assert aligned
     assert conflicts(report) == 0
+
+
+@pytest.mark.parametrize(("order", "says"), [
+    ("order_a", "A of .* has elements of 6 bits that are not neighbours along k: use order_a='row'"),
+    ("order_b", "B of .* has elements of 4 bits that are not neighbours along k: use order_b='col'"),
+])  # fmt: skip
+def test_elements_below_a_byte_have_k_contiguous_in_memory(order, says):
+    inst, other = mmacalc.instruction("gfx950", "v_mfma_f32_32x32x64_f8f6f4"), {"order_a": "col", "order_b": "row"}
+    with pytest.raises(Error, match=says):
+        mmacalc.generate(inst, gemm="64x64x64", cbsz="fp6", blgp="fp4", **{order: other[order]})
 
 
 @sampled(("target", "name", "options"), [
@@ -175,11 +196,11 @@ def test_loads_between_products_and_ahead_keep_the_matrix_units_busy(target, nam
 
 
 def formats_of(inst):
-    """The modifiers for every pair of formats of 8 and 4 bits; none of an instruction with formats of its own."""
+    """The modifiers for every pair of formats of 8, 6 and 4 bits; none of an instruction with formats of its own."""
     names = [name for name in ("cbsz", "blgp", "matrix_a_fmt", "matrix_b_fmt") if name in inst.modifier_limits()]
     if "f8f6f4" not in inst.name:
         return [{}]
-    return [dict(zip(names, pair)) for pair in itertools.product(("fp8", "fp4"), repeat=2)]
+    return [dict(zip(names, pair)) for pair in itertools.product(("fp8", "fp6", "fp4"), repeat=2)]
 
 
 @sampled(("where", "orders"), rotated(EVERY, ORDERS), 4, whole=2)
@@ -206,8 +227,8 @@ CHOSEN = [
     (target, element)
     for target, elements in {
         "gfx90a": "f16 bf16 i8 f32 f64", "gfx942": "f16 bf16 fp8 bf8 i8 f32 xf32 f64",
-        "gfx950": "f16 bf16 fp8 bf8 i8 f32 f64 fp4 mxfp8 mxfp4", "gfx1100": "f16 bf16 i8 i4",
-        "gfx1201": "f16 bf16 fp8 bf8 i8 i4", "gfx1250": "f16 bf16 fp8 bf8 i8 f32 fp4 mxfp8 mxfp4",
+        "gfx950": "f16 bf16 fp8 bf8 i8 f32 f64 fp6 bf6 fp4 mxfp8 mxfp6 mxfp4", "gfx1100": "f16 bf16 i8 i4",
+        "gfx1201": "f16 bf16 fp8 bf8 i8 i4", "gfx1250": "f16 bf16 fp8 bf8 i8 f32 fp6 fp4 mxfp8 mxfp6 mxfp4",
     }.items() for element in elements.split()
 ]  # fmt: skip
 
@@ -216,8 +237,8 @@ CHOSEN = [
 def test_the_gemm_of_a_type_has_no_conflict_no_scratch_memory_and_its_waves(case, orders, tmp_path):
     """Around the instruction that `--type` chooses."""
     target, element = case
-    if "4" in element.replace("f64", ""):
-        orders = ("row", "col")  # which elements of 4 bits take alone
+    if re.search("4|f6", element.replace("f64", "")):
+        orders = ("row", "col")  # which elements below a byte take alone
     chosen = generated_gemm(target, element, "512x512x512", order_a=orders[0], order_b=orders[1])
     made, report, aligned = tried(target, chosen.instruction.name, orders, tmp_path, **chosen.modifiers)
     assert aligned

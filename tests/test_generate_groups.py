@@ -17,7 +17,7 @@ ENDS = ([0, 37, 37, 166, 171], [5], [64, 128, 256], [300, 300, 450, 700])
 CASES = [
     ("gfx942", "v_mfma_f32_32x32x8_f16", ("row", "col"), ENDS[0], (40, 96),
      {"epilogue": "alpha,beta,bias=column,relu"}),
-    ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", ("row", "col"), ENDS[0], (40, 128), {"cbsz": "fp8", "blgp": "fp4"}),
+    ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", ("row", "col"), ENDS[0], (40, 128), {"cbsz": "fp6", "blgp": "fp8"}),
     ("gfx90a", "v_mfma_f64_16x16x4f64", ("row", "row"), ENDS[2], (16, 20), {}),
     ("gfx942", "v_mfma_f32_32x32x16_fp8_fp8", ("row", "col"), ENDS[0], (144, 272), {"block_scales": DEEPSEEK}),
     ("gfx1201", "v_wmma_f32_16x16x16_bf16", ("row", "row"), ENDS[0], (33, 50), {"epilogue": "scale=row,bias=row"}),

@@ -12,6 +12,7 @@ from generated_products import Product
 from mmacalc import Error
 from mmacalc.arithmetic.codecs import encode
 from mmacalc.codegen import gemm, gemm_cuda, gemm_tcgen05, gemm_tma, gemm_wgmma
+from mmacalc.codegen.staging import whole_accesses
 from mmacalc.codegen.tensor_copies import box, swizzle_name
 from mmacalc.model.block_scales import block_scales_of
 from oracles.emulated_kernel import ptx_of
@@ -45,7 +46,7 @@ CASES = [
     ("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4", ("row", "col"), 3, None, (37, 21, 1152)),
     ("gfx1250", "v_wmma_scale_f32_16x16x128_f8f6f4", ("row", "col"), 2, 2, (37, 24, 1152)),
 ]
-MORE = 32  # elements between batches
+MORE = 48  # elements between batches; of packed ones bytes, also of 6 bits whole elements
 
 
 @sampled(("target", "name", "orders", "split", "batches", "sizes"), CASES, 3, whole=3)
@@ -56,7 +57,7 @@ def test_products_in_slices_are_right(target, name, orders, split, batches, size
 def right_in_slices(target, name, orders, split, batches, sizes, folder, scales=None):
     """Random small integers, times scales along K that are powers of two."""
     inst, rng = mmacalc.instruction(target, name), np.random.default_rng(0)
-    fields = {"cbsz": "fp8", "blgp": "fp4"} if inst.choices else {}
+    fields = {"cbsz": "fp8" if inst.k == 128 else "fp6", "blgp": "fp4"} if inst.choices else {}
     epilogue = "alpha,beta,relu" if inst.format("D").name == "f32" and not (scales or inst.scaled) else None
     source = mmacalc.generate(
         inst, "", *orders, gemm="64x64x64", split_k=split, batch=batches, epilogue=epilogue, block_scales=scales,
@@ -103,7 +104,9 @@ def right_in_slices(target, name, orders, split, batches, sizes, folder, scales=
         found = found.other if by_tma else found
         given = [apart(each) for each in given]
         strides = [int(len(each[0]) * each.itemsize * 8 / side.bits) for each, side in zip(given, (found.a, found.b))]
-        aligned = not by_tma and found.aligned(*sizes, *leads, n) and not any(stride % 16 for stride in strides)
+        whole = [max(16, whole_accesses(side.bits)) for side in (found.a, found.b)]
+        even = not any(stride % each for stride, each in zip(strides, whole))
+        aligned = not by_tma and found.aligned(*sizes, *leads, n) and even
     main = re.sub(r"(_any)?$", "" if aligned else "_any", main)
     grid = (found.blocks(m, n), split or 1, count)
     if split is None:

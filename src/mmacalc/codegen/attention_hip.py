@@ -13,7 +13,8 @@ from .attention_launch import head_comment, launch_arguments
 from .fragments import fragment, linear_sum, runs
 from .gemm_hip import FLAGS, HELPERS, place_function
 from .gemm_hip_loops import LDS_READ, MEMORY_READ, PRODUCT
-from .gemm_hip_stages import LOADED, TURNED
+from .gemm_hip_reads import LOADED
+from .gemm_hip_stages import TURNED
 from .gemm_lds import VECTOR, pieces
 from .hip import ARGUMENTS, FIELDS, HEADER, XDL_WAIT, reached
 from .source import indented, memory_type

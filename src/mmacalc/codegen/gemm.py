@@ -18,11 +18,11 @@ from ..base.errors import Error
 from ..base.records import TupleRecord
 from .epilogue import NO_EPILOGUE, output_format
 from .fragments import fragment, runs
-from .gemm_lds import COPIES, LINE, VECTOR, padded_sides, run_bytes, swizzled, transposing
+from .gemm_lds import COPIES, LINE, SCALED_K, VECTOR, padded_sides, run_bytes, swizzled, transposing
 from .gemm_scales import checked_scales
 from .gemm_slices import name_ending, tile_rows
 from .source import extents, memory_type
-from .staging import Side, compression
+from .staging import Side, compression, whole_accesses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from .epilogue import Epilogue
     from .gemm_lds import Turn
 
-__all__ = ["SCALED_K", "Plan", "kpack_of", "plan", "scale_span", "small_tile", "without_copies"]
+__all__ = ["Plan", "kpack_of", "plan", "scale_span", "small_tile", "without_copies"]
 
-SCALED_K = 32  # k that share a scale
 TILE = (128, 128)  # rows and columns of D that a workgroup computes, unless a tile is asked for
 LARGE_TILES = {"gfx950": (256, 256), "gfx1250": (256, 128)}
 """Where registers and LDS have room. Of 128x128 the first cache would take as long as the products: on gfx950 one of
@@ -43,8 +42,9 @@ LARGE_TILES = {"gfx950": (256, 256), "gfx1250": (256, 128)}
 SIMDS = 4  # of a compute unit
 WAVES = (2, 2)  # along M and along N
 WORKGROUPS = 4  # that should fit into LDS at once, one wave each on every SIMD
-LARGE_TILE_BITS = (8, 16)  # of an element: products of more take longer, and clang 22 spills those of 4
+MOST_LARGE_TILE_BITS = 16  # of an element: products of more take longer
 TO_LDS = ("gfx950",)  # buffer_load_dwordx4 ... lds
+HALF_WAVE = 32  # lanes of these that LDS serves together in reads of 8 bytes
 SIMD_WAVES = 4  # of 256 registers that share a SIMD of these
 DEPTH_BYTES = 64  # of a row in LDS, at least; where products take half the time, a line of memory
 MOST_WAVES = 8
@@ -52,6 +52,8 @@ REGISTERS = 256  # of a wave, those for accumulation included: of gfx9's 512, so
 OTHER_REGISTERS = 16  # for addresses
 TURNING_REGISTERS = {8: 20}  # for a matrix that registers transpose, by the bits of its elements: of bytes four k
 FEWER_TURNING_REGISTERS = 12
+SCALES_REGISTERS = 20  # for where a stage's scales lie
+BY_EIGHTS_REGISTERS = 8  # clang 22 joins accesses of 8 bytes of which it then copies one
 ROWS_OF_K_REGISTERS = 20  # for a matrix that loads transpose: where its lanes read
 
 
@@ -149,7 +151,7 @@ class Plan(TupleRecord):
 
     def aligned(self, m: int, n: int, k: int, lda: int, ldb: int, ldd: int) -> bool:
         """Whether the kernel for aligned matrices takes these sizes."""
-        a, b = VECTOR * 8 // self.a.bits, VECTOR * 8 // self.b.bits
+        a, b = whole_accesses(self.a.bits), whole_accesses(self.b.bits)
         depth = [each * self.shares(side) for each, side in ((a, self.a), (b, self.b)) if side.along_k]
         depth += [self.scales_k] if self.instruction.scaled else []
         d = self.stored
@@ -289,6 +291,11 @@ class _Registers(TupleRecord):
             if not along and not transposing(operand, self.kpack)
         )
 
+    @property
+    def _by_eights(self) -> bool:
+        """Whether lanes read 24 bytes by eights."""
+        return self.kpack == 1 and any(self.instruction.format(name, self.fields).bits == 6 for name in "AB")
+
     def suffice(self, tile: tuple[int, int, int], waves: tuple[int, int]) -> bool:
         """Whether a workgroup of these waves has a tile's sums, parts of A and B, and the next stage in registers."""
         inst, (m, n, k), (waves_m, waves_n) = self.instruction, tile, waves
@@ -298,14 +305,15 @@ class _Registers(TupleRecord):
         parts = (tiles_m * a.registers + tiles_n * b.registers) * self.kpack
         bits = m * a.format.bits // compression(inst, "A") + n * b.format.bits
         stage = bits * k // (32 * waves_m * waves_n * self.wave)
-        scales = (VECTOR // 4 + (tiles_m + tiles_n) * (k // (inst.k * self.kpack))) * inst.scaled  # the next, and these
+        scales = (VECTOR // 4 + (tiles_m + tiles_n) * (k // inst.k)) * inst.scaled  # the next, and these
         others = self.turning + OTHER_REGISTERS
         target, ways = inst.architecture.targets[0], self.along_k.count(False)
         copied = target in COPIES and not self.turning
         if copied:  # B whole, and A tile by tile
             stage, parts = 0, (a.registers + tiles_n * b.registers) * self.kpack
         if target in TO_LDS and not self.turning:  # parts of two steps instead of the next stage
-            stage, others = parts, others + ROWS_OF_K_REGISTERS * ways
+            stage, others = parts * (k > inst.k * self.kpack), others + ROWS_OF_K_REGISTERS * ways
+            others += SCALES_REGISTERS * inst.scaled + BY_EIGHTS_REGISTERS * self._by_eights
         elif a.format.bits == b.format.bits == 8 and not (copied and not inst.scaled):
             others += ROWS_OF_K_REGISTERS * ways  # loads that transpose 8 bits take half as much at once
         return held <= REGISTERS // 2 and held + parts + stage + scales + others <= REGISTERS
@@ -322,9 +330,9 @@ def _default_tile(needed: _Registers, bits: int) -> tuple[int, int, int]:
     stages = 2 if target in TO_LDS else 1
     if (
         target in LARGE_TILES
-        and bits in LARGE_TILE_BITS
+        and bits <= MOST_LARGE_TILE_BITS
         and not needed.turning
-        and (target in COPIES or not inst.scaled)
+        and (target in COPIES or not inst.scaled or bits < 8)  # of 8 bits with scales clang 22 spills some
     ):
         tile = *LARGE_TILES[target], _depth(least, bits, LINE)
         fits = stages * sum(tile[:2]) * tile[2] * bits // 8 <= inst.architecture.lds_bytes
@@ -384,7 +392,7 @@ def _check(inst: Instruction, wave: int, fields: Mapping[str, int]) -> None:
         )
     for name in "AB":
         form = inst.format(name, fields)
-        if form.bits not in (4, 8, 16, 32, 64):
+        if form.bits not in (4, 6, 8, 16, 32, 64):
             raise Error(
                 f"a GEMM is generated for elements of 4 bits or whole bytes; {name} of {inst.name} has "
                 f"{form.bits} bits ({form.name}): use {'fp4 or fp8' if form.is_float else 'an instruction of 8 bits'}"
@@ -407,11 +415,17 @@ def _exchanged(fields: Mapping[str, int]) -> dict[str, int]:
 
 
 def kpack_of(inst: Instruction, wave: int, fields: Mapping[str, int] | None = None) -> int:
-    """How many instructions' k a lane reads at once: enough for 16 bytes where memory has less of one instruction."""
+    """How many instructions' k a lane reads at once: enough for 16 bytes where memory has less of one instruction.
+
+    Of 6 bits a lane has 24 bytes of 32 k. Read by eights they have bank conflicts where 32 lanes read the same half of
+    16 bytes, which loads to LDS leave together (32x32x64 of gfx950): there a lane reads 48 bytes.
+    """
     fields = fields or {}
     found = fragment(inst.operand("A", wave, **fields))
-    if run_bytes(found, "row") >= VECTOR:
-        return 1
+    sizes = [run_bytes(found, "row"), run_bytes(fragment(inst.operand("B", wave, **fields)), "col")]
+    if sizes[0] >= VECTOR:
+        halves = inst.architecture.targets[0] in TO_LDS and inst.m == HALF_WAVE
+        return 2 if halves and any(size % VECTOR for size in sizes) else 1
     return max(1, VECTOR * 8 // (len(found.items) * inst.format("A", fields).bits))
 
 

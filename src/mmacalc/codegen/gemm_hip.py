@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from .epilogue import finishing, output_format, parameters, sums_format
 from .fragments import fragment, runs
-from .gemm import SCALED_K
 from .gemm_hip_loops import loop
-from .gemm_hip_stages import LOADS, argument, stage_functions, stages
-from .gemm_lds import VECTOR
+from .gemm_hip_reads import JOINED, argument
+from .gemm_hip_stages import LOADS, stage_functions, stages
+from .gemm_lds import SCALED_K, VECTOR
 from .gemm_scales import (
     Sums,
     declarations,
@@ -34,6 +34,7 @@ from .gemm_slices import (
 )
 from .hip import HEADER, reached
 from .source import indented, memory_type
+from .staging import whole_accesses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ __all__ = ["FLAGS", "HELPERS", "compiler_note", "place_function", "source"]
 
 GROUP = 8  # rows of tiles of which blocks take all columns before they go on
 DIES = {"gfx942": 8, "gfx950": 8}  # with a cache of their own, to which blocks go in turn (MI300X, MI355X)
+
+TOGETHER = {4: "4-bit elements in pairs: K and ld even", 6: "6-bit elements four in 3 bytes: K and ld multiples of 4"}
 
 HELPERS = """\
 static __device__ int least(int a, int b) { return a < b ? a : b; }
@@ -90,7 +93,7 @@ def _aligned_words(found: Plan) -> str:
     """The condition of the kernel for aligned matrices."""
     named: dict[int, list[str]] = {}
     for side in (found.a, found.b):
-        unit = VECTOR * 8 // side.bits
+        unit = whole_accesses(side.bits)
         along = named.setdefault(unit * found.shares(side), [])
         along += ["K"] * (side.along_k and "K" not in along)
         named.setdefault(unit, []).append(f"ld{side.name.lower()}")
@@ -105,7 +108,7 @@ def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     a, b = ("row by row" if way else "column by column" for way in (found.a.along_k, not found.b.along_k))
     yield f"// A (M x K{' / 2' * inst.sparse}) lies {a}, B (K x N) {b}, D (M x N) row by row; ld in elements."
     yield f"// {found.name} is for aligned matrices: {_aligned_words(found)};"
-    even = " (4-bit elements in pairs: K and ld even)" if min(found.a.bits, found.b.bits) < 8 else ""
+    even = "".join(f" ({what})" for bits, what in TOGETHER.items() if bits in (found.a.bits, found.b.bits))
     yield f"// {found.name}_any for all others{even}."
     yield from notes(found)
     yield from compiler_note(inst)
@@ -126,6 +129,8 @@ def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
         yield f"typedef {scalar} {name}" + (f" __attribute__((ext_vector_type({count})));" if count else ";")
     yield "typedef unsigned int u32x2 __attribute__((ext_vector_type(2)));"
     yield "typedef unsigned int u32x4 __attribute__((ext_vector_type(4)));  // 16 bytes of a lane's access"
+    if 6 in (found.a.bits, found.b.bits):
+        yield f"typedef unsigned int {JOINED} __attribute__((ext_vector_type(4), aligned(8)));  // which begin at 8"
     yield ""
     sizes = f"BLOCK_M = {found.block_m}, BLOCK_N = {found.block_n}, BLOCK_K = {found.block_k}"
     yield f"enum {{ {sizes} }};  // of a workgroup"

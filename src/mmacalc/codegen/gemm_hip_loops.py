@@ -30,7 +30,7 @@ def loop(found: Plan) -> Iterator[str]:
         yield "if (aligned) {"
         yield from indented(_direct_loop(found) if found.direct else _copied_loop(found))
         yield "} else {"
-        yield from indented(_staged_loop(found) if found.direct else _brought_loop(found))
+        yield from indented(_brought_loop(found))
         yield "}"
     else:
         yield from _staged_loop(found)
@@ -97,13 +97,13 @@ def _between_products(found: Plan) -> Iterator[str]:
 
 
 def _brought_loop(found: Plan) -> Iterator[str]:
-    """The other loop of such a kernel, for matrices that are not aligned."""
+    """The other loop of a kernel whose stages come to LDS without registers, for matrices that are not aligned."""
     yield "for (int k = 0; k < K; k += BLOCK_K) {"
     yield "    bring_stage(k);"
     yield from indented(beside_stage(found, "keep", "k"))
     yield "    synchronize();"
     yield from indented(beside_stage(found, "read", "k"))
-    yield "    multiply_stage(0);"
+    yield f"    multiply_stage(0{', false' * found.direct});"
     yield from indented(end_of_stage(found))
     yield "    synchronize();  // before LDS is written again"
     yield "}"
@@ -121,7 +121,6 @@ def _in_turn(buffers: int) -> Iterator[str]:
 
 def _staged_loop(found: Plan) -> Iterator[str]:
     """The loop of a kernel whose stages go through registers."""
-    more = ", 0" * found.direct
     if found.buffers == 1:
         yield "if (aligned) fetch_stage(0);"
         yield "for (int k = 0; k < K; k += BLOCK_K) {"
@@ -137,18 +136,16 @@ def _staged_loop(found: Plan) -> Iterator[str]:
         yield "    synchronize();  // before LDS is written again"
         yield "}"
     else:
-        yield f"fetch_stage(0{more});"
+        yield "fetch_stage(0);"
         yield "store_stage(0);"
         yield from beside_stage(found, "keep", "0")
         yield "synchronize();"
         yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
-        if not found.direct:
-            yield "    if (aligned) fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
+        yield "    if (aligned) fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
         yield from indented(beside_stage(found, "read", "k"))
-        yield f"    multiply_stage(buffer{', false' * found.direct});"
+        yield "    multiply_stage(buffer);"
         yield from indented(end_of_stage(found))
-        condition = "" if found.direct else "if (!aligned) "
-        yield f"    {condition}fetch_stage(k + BLOCK_K{more});  // {ELEMENTS}"
+        yield f"    if (!aligned) fetch_stage(k + BLOCK_K);  // {ELEMENTS}"
         yield "    store_stage(buffer ^ 1);"
         yield from indented(beside_stage(found, "keep", "k + BLOCK_K"))
         yield "    synchronize();"

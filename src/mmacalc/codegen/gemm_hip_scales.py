@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 
 from .fragments import fragment, total
-from .gemm import SCALED_K, scale_span
-from .gemm_lds import VECTOR
+from .gemm import scale_span
+from .gemm_lds import SCALED_K, VECTOR
 from .source import indented
 
 TYPE_CHECKING = False
@@ -192,7 +192,7 @@ def _reading(found: Plan) -> Iterator[str]:
         letter, count = side.name.lower(), f"TILES_{'M' if side.name == 'A' else 'N'}"
         held = f"{count} / 2" if halves(found, side.name) > 1 else count
         yield f"// S{side.name}: {found.scale(side.name).pattern}"
-        yield f"unsigned int {letter}_scale[{found.steps}][{held}];"
+        yield f"unsigned int {letter}_scale[{found.steps * found.kpack}][{held}];"
     yield "const auto read_scales = [&](int k) __attribute__((always_inline)) {"
     yield f"    const int first = k / {SCALED_K} % SPAN;"
     yield f"    const auto *tile_of_k = scale_tile[k / {SCALED_K} / SPAN % 2];"
@@ -207,23 +207,26 @@ def _side_reading(found: Plan, side: Side) -> Iterator[str]:
     part = fragment(found.scale(side.name))
     outer, inner = ("row", "column") if part.operand.name == "SA" else ("column", "row")
     each, tiles = found.instruction.k // SCALED_K, "TILES_M" if side.name == "A" else "TILES_N"
-    block = total([(getattr(digit, inner) // SCALED_K, f"({digit.value})") for digit in part.digits])
+    packed = found.kpack  # instructions whose blocks of k lie in turn
+    block = total([(getattr(digit, inner) // SCALED_K * packed, f"({digit.value})") for digit in part.digits])
     lane_row = "lane" if paired else total([(getattr(digit, outer), f"({digit.value})") for digit in part.digits])
     first = [(1, "wave_m")] if side.name == "A" else [(1, "A_SCALE_ROWS"), (1, "wave_n")]
     yield f"const int {letter}_scale_row = {total([*first, (1, lane_row)])};"
     if paired:
         yield f"// Lanes 0 to {found.tile(side.name) - 1} have the scales of one tile, the others those of the next."
     yield "#pragma unroll"
-    yield f"for (int step = 0; step < {found.steps}; ++step)"
+    yield f"for (int step = 0; step < {found.steps * packed}; ++step)"
     yield "#pragma unroll"
     yield f"    for (int tile = 0; tile < {tiles}{' / 2' * paired}; ++tile) {{"
-    yield f"        const int block = first + {each} * step;"
+    at_step = f"{each} * step" if packed == 1 else f"{each * packed} * (step / {packed}) + step % {packed}"
+    apart = each * packed > WORD  # lanes have scales of several words
+    yield f"        const int block = first + {at_step}{f' + {block}' * apart};"
     row = f"{letter}_scale_row + {found.tile(side.name) * (2 if paired else 1)} * tile"
     word = f"tile_of_k[block / {WORD}][{row}]"
     if len(part.items) == WORD:
         yield f"        {letter}_scale[step][tile] = {word};"
     else:
         yield f"        const auto *word = (const unsigned char *)&{word};"
-        at = f"block % {WORD}" + (f" + {block}" if block != "0" else "")
+        at = f"block % {WORD}" + (f" + {block}" if block != "0" and not apart else "")
         yield f"        {letter}_scale[step][tile] = word[{at}];"
     yield "    }"

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from itertools import product
 
-from .fragments import total
-from .gemm_hip_scales import beside, beside_stage, halves, index_of, scale_functions
-from .gemm_lds import VECTOR, pieces
-from .hip import ARGUMENTS, FIELDS, WAITS, signs
+from .gemm_hip_reads import call, gathering, parts, reading
+from .gemm_hip_scales import beside, beside_stage, halves, scale_functions
+from .gemm_lds import VECTOR
+from .hip import WAITS
 from .source import indented
-from .staging import WORDS
+from .staging import WORDS, bytes_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from ..compiler.dialects import Intrinsic
     from .gemm import Plan
-    from .gemm_lds import Piece, Turn
+    from .gemm_lds import Turn
     from .staging import Side
 
-__all__ = ["LOADED", "LOADS", "TURNED", "argument", "stage_functions", "stages"]
+__all__ = ["LOADS", "TURNED", "stage_functions", "stages"]
 
 LOADS = {1: ("unsigned char", "b8"), 2: ("unsigned short", "b16"), 4: ("unsigned int", "b32"), 8: ("u32x2", "b64")}
 
@@ -72,11 +72,6 @@ def _copy_functions(found: Plan) -> Iterator[str]:
         yield ""
 
 
-def argument(found: Plan, side: str) -> str:
-    """The builtin's argument that takes A or B."""
-    return found.operand(side).name.lower()
-
-
 def _sides(found: Plan) -> tuple[tuple[Side, Turn | None], ...]:
     return (found.a, found.a_turn), (found.b, found.b_turn)
 
@@ -103,7 +98,6 @@ def _fetch(bits: int, widths: set[int]) -> Iterator[str]:
         yield ""
 
 
-LOADED = {"i16": "short", "i32": "int"}  # the C type of what a load returns that transposes, by the end of its builtin
 # A word of LDS from the words of neighbouring k: element `e` of each. v_perm_b32 takes bytes 0 to 3 from its second
 # argument, 4 to 7 from its first.
 TURNED = {
@@ -137,6 +131,8 @@ def stage_functions(found: Plan) -> Iterator[str]:
     for size in sorted({side.bits // 8 for side, turn in _sides(found) if turn and side.bits < 32}):
         yield from TURNED[size]
         yield ""
+    for side, _ in _sides(found):
+        yield from gathering(found, side)
 
 
 def stages(found: Plan, builtin: Intrinsic) -> Iterator[str]:
@@ -144,18 +140,13 @@ def stages(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     for side, turn in _sides(found):
         yield from _places(found, side, turn)
     yield from beside(found)
-    if found.copied:
-        yield from _copying(found)
+    if found.direct or found.copied:
+        yield from _fetching_parts(found) if found.direct else _copying(found)
         yield from _bringing(found)
     else:
         yield from _fetching(found)
         yield from _storing(found)
     yield from _multiplying(found, builtin)
-
-
-def _scaled(name: str, bits: int) -> str:
-    """A number of elements in bytes, as C text."""
-    return f"{name} * {bits // 8}" if bits > 8 else name if bits == 8 else f"{name} / {8 // bits}"
 
 
 def _along(found: Plan, side: Side, k: str) -> str:
@@ -166,15 +157,16 @@ def _along(found: Plan, side: Side, k: str) -> str:
 def _places(found: Plan, side: Side, turn: Turn | None) -> Iterator[str]:
     """Where this thread's part of a stage lies in memory."""
     letter, name = side.name.lower(), side.name
-    row, extent = ("first_m", "rows") if name == "A" else ("first_n", "columns")
+    begin, extent = ("first_m", "rows") if name == "A" else ("first_n", "columns")
     yield f"// {name}: what this thread loads for each stage, from the first byte of the stage on."
-    yield f"const int {letter}_stride = {_scaled(f'ld{letter}', side.bits)};  // bytes from row to row of memory"
-    first = f"(long){row} * {letter}_stride" if side.along_k else _scaled(row, side.bits)
+    yield f"const int {letter}_stride = {bytes_of(f'ld{letter}', side.bits)};  // bytes from row to row of memory"
+    first = f"(long){begin} * {letter}_stride" if side.along_k else bytes_of(begin, side.bits)
     yield f"const unsigned char *{letter}_from = (const unsigned char *){name} + {first};"
     if found.copied:
         return
     if side.along_k:
-        yield f"int {letter}_bytes = ({extent} - 1) * {letter}_stride + {_scaled(_along(found, side, 'K'), side.bits)};"
+        row = bytes_of(_along(found, side, "K"), side.bits)
+        yield f"int {letter}_bytes = ({extent} - 1) * {letter}_stride + {row};"
         yield f"int {letter}_at[{name}_LOADS], {letter}_column[{name}_LOADS];"
     else:
         yield f"int {letter}_at[{name}_LOADS];"
@@ -215,9 +207,6 @@ def _turned_places(side: Side, turn: Turn) -> Iterator[str]:
 def _fetching(found: Plan) -> Iterator[str]:
     for side, turn in _sides(found):
         yield f"{WORDS[turn.width if turn else VECTOR]} {side.name.lower()}_next[{side.name}_LOADS];"
-    if found.direct:
-        yield from _fetching_parts(found)
-        return
     yield "// Starts to load the stage of `k`, zeros beyond the matrices."
     yield "const auto fetch_stage = [&](int k) __attribute__((always_inline)) {"
     for lines in (_begun(found), _fetched(found), _ended(found)):
@@ -234,11 +223,9 @@ def _copying(found: Plan) -> Iterator[str]:
     for (side, _), way in zip(_sides(found), ("if (wave == 0)", "else")):
         letter, extent = side.name.lower(), "rows" if side.name == "A" else "columns"
         inside = _along(found, side, "left")
-        given = (
-            f"{extent}, {inside}{f' / {8 // side.bits}' * (side.bits < 8)}" if side.along_k else f"{inside}, {extent}"
-        )
+        given = f"{extent}, {bytes_of(inside, min(8, side.bits))}" if side.along_k else f"{inside}, {extent}"
         k = _along(found, side, "k")
-        step = _scaled(k, side.bits) if side.along_k else f"(long)({k}) * {letter}_stride"
+        step = bytes_of(k, side.bits) if side.along_k else f"(long)({k}) * {letter}_stride"
         unit = side.bits // 8
         stride = f"{letter}_stride / {unit}" if unit > 1 else f"{letter}_stride"
         yield f"    {way} copy_{letter}({letter}_from + {step}, {letter}_tile[to], {given}, {stride});"
@@ -256,13 +243,13 @@ def _bringing(found: Plan) -> Iterator[str]:
     for side, _ in _sides(found):
         letter, name, inside = side.name.lower(), side.name, f"{VECTOR}"
         extent, k = "rows" if side.name == "A" else "columns", _along(found, side, "k")
-        size = _scaled(_along(found, side, "left"), side.bits)
+        size = bytes_of(_along(found, side, "left"), side.bits)
         if side.along_k:
-            start, inside = _scaled(k, side.bits), f"{size} - byte % {name}_ROW"
+            start, inside = bytes_of(k, side.bits), f"{size} - byte % {name}_ROW"
             bytes_ = f"({extent} - 1) * {letter}_stride + {size}"
         else:
             start, stage = f"(long)({k}) * {letter}_stride", _along(found, side, "least(left, BLOCK_K)")
-            bytes_ = f"({stage} - 1) * {letter}_stride + {_scaled(extent, side.bits)}"
+            bytes_ = f"({stage} - 1) * {letter}_stride + {bytes_of(extent, side.bits)}"
         each = max(1, FEW_ELEMENTS * side.bits // (8 * VECTOR))
         yield f"    const __amdgpu_buffer_rsrc_t {letter}_matrix = buffer({letter}_from + {start}, {bytes_});"
         yield f"    for (int n = 0; n < {name}_LOADS; ++n) {{"
@@ -297,15 +284,10 @@ def _fetching_parts(found: Plan) -> Iterator[str]:
     yield "const auto end_stage = [&]() __attribute__((always_inline)) {"
     yield from indented(_ended(found))
     yield "};"
-    yield "// All of it: if aligned to LDS, else to registers."
+    yield "// All of it."
     yield "const auto fetch_stage = [&](int k, int to) __attribute__((always_inline)) {"
     yield "    begin_stage(k);"
-    yield "    const int left = K - k;"
-    yield "    if (aligned)"
-    yield "        for (int part = 0; part < A_LOADS + B_LOADS; ++part) load_part(part, to);"
-    yield "    else {"
-    yield from indented(_fetched(found), 2)
-    yield "    }"
+    yield "    for (int part = 0; part < A_LOADS + B_LOADS; ++part) load_part(part, to);"
     yield "    end_stage();"
     yield "};"
 
@@ -319,7 +301,7 @@ def _begun(found: Plan) -> Iterator[str]:
         for side in along:
             letter = side.name.lower()
             yield f"    for (int n = 0; n < {side.name}_LOADS; ++n)"
-            inside = _scaled(_along(found, side, "left"), side.bits)
+            inside = bytes_of(_along(found, side, "left"), side.bits)
             yield f"        if ({letter}_column[n] >= {inside}) {letter}_at[n] = OUTSIDE;"
             yield f"    if (left <= 0) {letter}_bytes = 0;"
         yield "}"
@@ -335,21 +317,21 @@ def _size(found: Plan, side: Side) -> str:
     letter, extent = side.name.lower(), "rows" if side.name == "A" else "columns"
     if side.along_k:
         return f"{letter}_bytes"
-    return f"stage > 0 ? ({_along(found, side, 'stage')} - 1) * {letter}_stride + {_scaled(extent, side.bits)} : 0"
+    return f"stage > 0 ? ({_along(found, side, 'stage')} - 1) * {letter}_stride + {bytes_of(extent, side.bits)} : 0"
 
 
 def _fetched(found: Plan) -> Iterator[str]:
     """The loads of a stage to registers."""
     for side, turn in _sides(found):
         letter, name, width = side.name.lower(), side.name, turn.width if turn else VECTOR
-        size = f"{letter}_size" if found.direct else _size(found, side)
-        left = _scaled(_along(found, side, "left"), side.bits)
+        left = bytes_of(_along(found, side, "left"), side.bits)
         inside = f"{left} - {letter}_column[n]" if side.along_k else f"{width}"
-        yield f"const __amdgpu_buffer_rsrc_t {letter}_matrix = buffer({letter}_from, {size});"
-        each = MOST_ELEMENTS * side.bits // (8 * width)
+        yield f"const __amdgpu_buffer_rsrc_t {letter}_matrix = buffer({letter}_from, {_size(found, side)});"
+        most = MOST_ELEMENTS[side.bits < 8]
+        each = most * max(1, side.bits // 8) // width
         yield f"for (int n = 0; n < {name}_LOADS; ++n) {{"
         yield f"    {letter}_next[n] = fetch{side.bits}_{width}<aligned>({letter}_matrix, {letter}_at[n], {inside});"
-        yield f"    // At most {MOST_ELEMENTS} elements on their way{IN_REGISTERS[side.bits < 8]}."
+        yield f"    // At most {most} {IN_REGISTERS[side.bits < 8]} on their way, each in a register."
         yield f"    if (!aligned && n % {each} == {each - 1}) __builtin_amdgcn_sched_barrier(0);"
         yield "}"
 
@@ -359,8 +341,8 @@ def _ended(found: Plan) -> Iterator[str]:
     for side, _ in _sides(found):
         letter, k = side.name.lower(), _along(found, side, "BLOCK_K")
         if side.along_k:
-            yield f"{letter}_from += {_scaled(k, side.bits)};"
-            yield f"{letter}_bytes -= {_scaled(k, side.bits)};"
+            yield f"{letter}_from += {bytes_of(k, side.bits)};"
+            yield f"{letter}_bytes -= {bytes_of(k, side.bits)};"
         else:
             yield f"{letter}_from += (long)({k}) * {letter}_stride;"
 
@@ -412,8 +394,8 @@ def _multiplying(found: Plan, builtin: Intrinsic) -> Iterator[str]:
         yield from ["    }", "};"]
         return
     for side in (found.a, found.b):
-        yield f"        {_parts(found, side)};"
-        yield from indented(_reading(found, side, place), 2)
+        yield f"        {parts(found, side)};"
+        yield from indented(reading(found, side, place), 2)
     if found.kpack > 1:
         yield f"        {RELABELLED}"
         yield f"        for (int part = 0; part < {found.kpack}; ++part)"
@@ -435,10 +417,10 @@ def _row_by_row(found: Plan) -> bool:
 def _rows(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     """The products of a step, a row of tiles while the parts of A for the next one are read."""
     for side in (found.b, found.a):
-        yield f"{_parts(found, side)};"
-    yield from _reading(found, found.b, "[buffer]")
+        yield f"{parts(found, side)};"
+    yield from reading(found, found.b, "[buffer]")
     yield "const auto read_row = [&](int tile) __attribute__((always_inline)) {"
-    yield from indented(_reading(found, found.a, "[buffer]")[1:-1])
+    yield from indented(reading(found, found.a, "[buffer]")[1:-1])
     yield "};"
     yield "read_row(0);"
     yield "#pragma unroll"
@@ -446,7 +428,7 @@ def _rows(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield "    if (i + 1 < TILES_M) read_row(i + 1);"
     yield "    for (int j = 0; j < TILES_N; ++j)"
     yield f"        sum[i][j] = {builtin.builtin}("
-    yield f"            {_call(found, builtin)});"
+    yield f"            {call(found, builtin)});"
     yield "    __builtin_amdgcn_sched_barrier(0);  // or all rows are read at once, for which registers have no room"
     yield "}"
 
@@ -461,7 +443,7 @@ def _products(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     for a, b in product(range(each[0]), range(each[1])):
         i, j = (index + f" + {half}" * bool(half) for index, half in zip("ij", (a, b)))
         yield f"        sum[{i}][{j}] = {builtin.builtin}("
-        yield f"            {_call(found, builtin, places=(i, j), rows=(a, b))});"
+        yield f"            {call(found, builtin, places=(i, j), rows=(a, b))});"
     yield from ["    }"] * block
 
 
@@ -487,10 +469,10 @@ def _multiplying_parts(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield f"// Multiplies the stage in LDS; `loads` the next one meanwhile{when}."
     yield "const auto multiply_stage = [&](int buffer, bool loads) __attribute__((always_inline)) {"
     for side in (found.a, found.b):
-        yield f"    {_parts(found, side, 2)};"
+        yield f"    {parts(found, side, 2)};"
     yield "    const auto read_step = [&](int step) __attribute__((always_inline)) {"
     for side in (found.a, found.b):
-        yield from indented(_reading(found, side, "[buffer]", "[step % 2]"), 2)
+        yield from indented(reading(found, side, "[buffer]", "[step % 2]"), 2)
     yield "    };"
     yield "    read_step(0);"
     yield "#pragma unroll"
@@ -508,7 +490,7 @@ def _multiplying_parts(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     more = "    " * (found.kpack > 1)
     yield f"{more}            for (int j = 0; j < TILES_N; ++j)"
     yield f"{more}                sum[i][j] = {builtin.builtin}("
-    yield f"{more}                    {_call(found, builtin, '[step % 2]')});"
+    yield f"{more}                    {call(found, builtin, '[step % 2]')});"
     yield "        }"
     yield "        __builtin_amdgcn_sched_barrier(0);  // nothing moves from step to step"
     yield "    }"
@@ -517,99 +499,6 @@ def _multiplying_parts(found: Plan, builtin: Intrinsic) -> Iterator[str]:
 
 FEW_ELEMENTS = 32  # where they go to LDS at once
 MOST_HELD = 240  # registers of sums and parts, of 256
-MOST_ELEMENTS = 64  # of a thread on their way, where they are loaded one by one
-IN_REGISTERS = (", each in a register", ", each pair in a register")
+MOST_ELEMENTS = (64, 32)  # of a thread on their way, where they are loaded one by one; bytes of narrower ones
+IN_REGISTERS = ("elements", "bytes")
 RELABELLED = "// k is relabelled: an instruction takes a part of the elements that a lane has read."
-
-
-def _parts(found: Plan, side: Side, steps: int = 1) -> str:
-    """The declaration of a lane's parts of A (B)."""
-    letter, tiles = side.name.lower(), "TILES_M" if side.name == "A" else "TILES_N"
-    words = sum(piece.width for piece in pieces(found.operand(side.name), side, found.kpack)) // 4
-    count = f"[{steps}]" if steps > 1 else ""
-    return f"union {{ {letter}_value part[{found.kpack}]; unsigned int word[{words}]; }} {letter}{count}[{tiles}]"
-
-
-def _call(
-    found: Plan,
-    builtin: Intrinsic,
-    held: str = "",
-    places: tuple[str, str] = ("i", "j"),
-    rows: tuple[int, int] = (0, 0),
-) -> str:
-    """The arguments of a product.
-
-    Args:
-        places: the numbers of the tiles of A and B; rows: which half of a wave has their scales.
-    """
-    part, (i, j) = "part" if found.kpack > 1 else "0", places
-    values = {argument(found, "A"): f"a{held}[{i}].part[{part}]", argument(found, "B"): f"b{held}[{j}].part[{part}]"}
-    given = {**ARGUMENTS, **signs(found.instruction, found.fields), **values, "c": f"sum[{i}][{j}]"}
-    given |= {"a_scale": "0", "b_scale": "0", "index": index_of(found, i)}
-    if found.instruction.scaled:
-        for side, index, row in zip("AB", "ij", rows):
-            place = f"{index} / 2" if halves(found, side) > 1 else index
-            given[f"{argument(found, side)}_scale"] = f"{side.lower()}_scale[step][{place}]"
-            given[f"{argument(found, side)}_scale_row"] = str(row)
-    texts = []
-    for name in builtin.arg_names:
-        field = FIELDS.get(name, name)
-        texts.append(given.get(name) or str(found.fields.get(field, 0)))
-    return ", ".join(texts)
-
-
-def _reading(found: Plan, side: Side, place: str, held: str = "") -> list[str]:
-    """A lane's part of A (B) for one step, of all its tiles."""
-    tiles = "TILES_M" if side.name == "A" else "TILES_N"
-    return [f"for (int tile = 0; tile < {tiles}; ++tile) {{", *_tile_reading(found, side, place, held), "}"]
-
-
-def _tile_reading(found: Plan, side: Side, place: str, held: str) -> Iterator[str]:
-    letter = side.name.lower()
-    reads = pieces(found.operand(side.name), side, found.kpack)
-    wave = "wave_m" if side.name == "A" else "wave_n"
-    for piece in reads:
-        at = _address(found, side, piece, wave, side.depth // found.steps)
-        kind = WORDS[piece.width]
-        target = f"&{letter}{held}[tile].word[{piece.word}]"
-        if piece.load:
-            vector, count = LOADED[piece.load[-3:]], piece.load[-4]
-            yield "    {  // these lanes' elements, transposed"
-            yield f"        typedef {vector} loaded __attribute__((ext_vector_type({count})));"
-            yield "        typedef __attribute__((address_space(3))) loaded place;"
-            yield f"        *(loaded *){target} ="
-            yield f"            __builtin_amdgcn_{piece.load}((place *)({letter}_tile{place} + {at}));"
-            yield "    }"
-        else:
-            yield f"    *({kind} *){target} = *(const {kind} *)({letter}_tile{place} + {at});"
-
-
-def _address(found: Plan, side: Side, piece: Piece, wave: str, k: int) -> str:
-    """The place in LDS of what a lane reads, as C text."""
-    letter, name, extent = side.name.lower(), side.name, found.tile(side.name)
-    if side.gaps[1]:
-        return _address_between_gaps(side, piece, wave, k, extent)
-    if side.rows_of_k:
-        row, step = total([(1, wave), (extent, "tile"), (1, piece.row)]), k * side.bits // 8
-        byte = total([(step, "step"), (1, piece.byte)] if piece.byte != "0" else [(step, "step")])
-    else:
-        row = total([(k, "step"), (1, piece.row)])
-        byte = f"({wave} + {extent} * tile) * {side.bits // 8} + {piece.byte}"
-    return f"{letter}_place(({row}) * {name}_ROW + {byte})"
-
-
-def _address_between_gaps(side: Side, piece: Piece, wave: str, k: int, extent: int) -> str:
-    """The place in LDS of what a lane reads: its own, which is computed once, and what tile and step add to it.
-
-    So the latter is a constant of the access, which `plan` has made sure of.
-    """
-    letter, name = side.name.lower(), side.name
-    (every, pad), row = side.gaps, side.tile.row_bytes
-    if side.rows_of_k:
-        first = f"({total([(1, wave), (1, piece.row)])}) * {name}_ROW + {piece.byte}"
-        more = [(extent * row, "tile"), (k * side.bits // 8, "step")]
-    else:
-        first = f"({piece.row}) * {name}_ROW + {wave} * {side.bits // 8} + {piece.byte}"
-        more = [(k * row, "step"), (extent * side.bits // 8, "tile")]
-    added = total([(size + size // every * pad, index) for size, index in more])  # by tile and step
-    return f"{letter}_place({first}) + {added}"

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     Access = tuple[tuple[tuple[int, int], ...], int]
 
 __all__ = [
-    "BUILTINS", "COPIES", "LINE", "VECTOR", "Piece", "Turn", "best_swizzle", "cycles_lost", "held_k",
-    "padded_sides", "pieces", "run_bytes", "swizzled", "transposing", "turn_of", "turns_of", "writes",
+    "BUILTINS", "COPIES", "LINE", "SCALED_K", "VECTOR", "Piece", "Turn", "best_swizzle", "cycles_lost",
+    "held_k", "padded_sides", "pieces", "run_bytes", "swizzled", "transposing", "turn_of", "turns_of", "writes",
 ]  # fmt: skip
 
 VECTOR = 16  # bytes of a lane's access
@@ -39,6 +39,7 @@ MOST_PAD = 256  # bytes of a gap that such a copy leaves: all banks
 INTERVALS = tuple(1024 >> code for code in range(7))  # bytes behind which it leaves one
 VECTOR_BITS = 4  # of an address, within 16 bytes
 LINE = 128  # bytes of memory that the first cache moves at once
+SCALED_K = 32  # k that share a scale
 
 
 class Piece(TupleRecord):
@@ -92,46 +93,86 @@ def pieces(operand: Operand, side: Side, kpack: int) -> tuple[Piece, ...]:
     outer, inner = ("row", "column") if operand.name == "A" else ("column", "row")
     if not side.rows_of_k:
         return tuple(_transposing_pieces(operand, transposing(operand, kpack), bits))
-    row = found.first(outer, letter)
     lanes = [_digits(found, lane) for lane in range(operand.wave)]
     rows = [_weighted(found, outer, values) for values in lanes]
-    if _relabelled(operand, kpack):
-        # Relabelled: a group of lanes has consecutive k, as many as a lane holds.
-        size = len(found.items) * kpack * bits // 8
-        groups = _groups(found, inner, size)
-        starts = [sum(each * values[digit.name] for each, digit in groups) for values in lanes]
-        byte = [(each, f"{letter}_{digit.name}") for each, digit in groups]
-        parts = [(0, at, at // 4) for at in range(0, size, min(VECTOR, size))]
-    else:
-        starts = [_weighted(found, inner, values) * bits // 8 for values in lanes]
-        byte = [(getattr(digit, inner) * bits // 8, f"{letter}_{digit.name}") for digit in found.digits]
-        each = runs(found, "row" if operand.name == "A" else "col")
-        size = each[0].count * bits // 8
-        parts = [
-            (
-                getattr(run.first, outer),
-                getattr(run.first, inner) * bits // 8 + at,
-                (run.first.slot * bits // 8 + at) // 4,
-            )
-            for run in each
-            for at in range(0, size, VECTOR)
-        ]
-    width = min(VECTOR, size)
+    way = _relabelled_parts if _relabelled(operand, kpack) else _natural_parts
+    digits, parts = way(found, (outer, inner), bits, kpack)
+    starts = [sum(each * values[digit.name] for each, digit in digits) for values in lanes]
+    byte = [(each, f"{letter}_{digit.name}") for each, digit in digits]
+    row = found.first(outer, letter)
     first = [(1, row)] if row != "0" else []
     return tuple(
         Piece(
-            total(first, more), total(byte, at),
-            tuple((row + more, start + at) for row, start in zip(rows, starts)), width, word,
+            total(first, part.row), total(byte, at),
+            tuple((row + part.row, start + at) for row, start in zip(rows, starts)), width, at_word,
         )
-        for more, at, word in parts
+        for part in parts
+        for at, at_word, width in part.accesses()
     )  # fmt: skip
+
+
+class _Part(TupleRecord):
+    """Bytes of a lane that lie side by side: the row and the byte in it, from the lane's first; how many; and the first
+    of the words that they fill."""
+
+    row: int
+    byte: int
+    size: int
+    word: int
+
+    def accesses(self) -> Iterator[tuple[int, int, int]]:
+        """The byte, the word and the width of each access."""
+        width = min(VECTOR, self.size & -self.size)  # 24 bytes, of 32 elements of 6 bits, begin at multiples of 8
+        for at in range(0, self.size, width):
+            yield self.byte + at, self.word + at // 4, width
+
+
+def _relabelled_parts(
+    found: Fragment, axes: tuple[str, str], bits: int, kpack: int
+) -> tuple[list[tuple[int, Digit]], list[_Part]]:
+    """How far apart in memory lanes begin, and their parts, where a group of lanes has consecutive k, as many as a lane
+    holds."""
+    size = len(found.items) * kpack * bits // 8
+    return _groups(found, axes[1], size), [_Part(0, 0, size, 0)]
+
+
+def _natural_parts(
+    found: Fragment, axes: tuple[str, str], bits: int, kpack: int
+) -> tuple[list[tuple[int, Digit]], list[_Part]]:
+    """The same where lanes have the k of the instruction, of several instructions block by block."""
+    outer, inner = axes
+    digits = [(_placed(getattr(digit, inner), 0, kpack) * bits // 8, digit) for digit in found.digits]
+    parts: list[_Part] = []
+    every = runs(found, "row" if found.operand.name == "A" else "col")
+    for part, run in product(range(kpack), every):
+        at, slot = _placed(getattr(run.first, inner), part, kpack), part * len(found.items) + run.first.slot
+        one = _Part(getattr(run.first, outer), at * bits // 8, run.count * bits // 8, slot * bits // 32)
+        if (
+            kpack > 1
+            and parts
+            and parts[-1]._replace(size=0)
+            == one._replace(byte=one.byte - parts[-1].size, word=one.word - parts[-1].size // 4, size=0)
+        ):
+            parts[-1] = parts[-1]._replace(size=parts[-1].size + one.size)
+        else:
+            parts.append(one)
+    return digits, parts
+
+
+def _placed(k: int, part: int, kpack: int) -> int:
+    """Where a k of one of several instructions lies whose blocks of 32 k are in turn those of each.
+
+    >>> _placed(5, 0, 1), [_placed(k, part, 2) for k in (0, 32) for part in (0, 1)]
+    (5, [0, 32, 64, 96])
+    """
+    return (k // SCALED_K * kpack + part) * SCALED_K + k % SCALED_K
 
 
 def _relabelled(operand: Operand, kpack: int) -> bool:
     """Whether lanes read pieces of k one behind the other, as many as they hold; A and B of a sparse product alike."""
     inst = operand.instruction
     found = fragment(inst.operand("A", operand.wave) if inst.sparse else operand)
-    return kpack > 1 or run_bytes(found, "row" if found.operand.name == "A" else "col") < VECTOR
+    return run_bytes(found, "row" if found.operand.name == "A" else "col") < VECTOR
 
 
 def held_k(operand: Operand, kpack: int) -> tuple[int, ...]:
@@ -143,8 +184,10 @@ def held_k(operand: Operand, kpack: int) -> tuple[int, ...]:
     """
     found, k = fragment(operand), operand.instruction.k
     inner = "column" if operand.name == "A" else "row"
-    if not _relabelled(operand, kpack) or transposing(operand, kpack):
-        return tuple(range(k * kpack))
+    if transposing(operand, kpack):
+        return tuple(range(k))
+    if not _relabelled(operand, kpack):
+        return tuple([_placed(at, part, kpack) for part in range(kpack) for at in range(k)])
     held, groups = [0] * (k * kpack), _groups(found, inner, len(found.items) * kpack)
     for lane in range(operand.wave):
         values = _digits(found, lane)

@@ -19,7 +19,7 @@ from .epilogue import finishing, output_format, parameters
 from .gemm_scales import blocks, declared, passed, scale_arrays, stride_passed, suffix
 from .gemm_scales import notes as scale_notes
 from .source import indented, memory_type
-from .staging import compression
+from .staging import bytes_of, compression
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -179,10 +179,10 @@ def _group_notes(of_b: str) -> Iterator[str]:
 
 
 def _elements(found: Sliceable, side: Side, name: str) -> str:
-    """A number of elements as elements of the C type, where narrow ones share a byte."""
+    """A number of elements as elements of the C type, where narrow ones share bytes."""
     cuda = _language(found) == "cuda"
-    each = 8 // min(8, found.instruction.operand("A").placement.slot_bits if cuda else side.bits)
-    return name if each == 1 else f"{name} / {each}" if name.isidentifier() else f"({name}) / {each}"
+    bits = min(8, found.instruction.operand("A").placement.slot_bits if cuda else side.bits)
+    return bytes_of(name if bits == 8 or name.isidentifier() else f"({name})", bits)
 
 
 def _leads(found: Sliceable) -> str:

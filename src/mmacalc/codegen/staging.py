@@ -11,6 +11,8 @@ filled. A swizzle or padding keeps the accesses free of bank conflicts:
 
 from __future__ import annotations
 
+import math
+
 from ..base.errors import Error
 from ..base.records import TupleRecord
 from ..memory_access.answer import memory
@@ -26,11 +28,33 @@ if TYPE_CHECKING:
     from ..model import Instruction, Operand
     from .fragments import Fragment
 
-__all__ = ["BANKED_BYTES", "VECTOR", "WORDS", "Side", "Staged", "compression", "matrix_swizzle", "staged"]
+__all__ = [
+    "BANKED_BYTES", "VECTOR", "WORDS", "Side", "Staged", "bytes_of", "compression", "matrix_swizzle", "staged", "whole_accesses",
+]  # fmt: skip
 
 WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "u32x2", 16: "u32x4"}
 VECTOR = 16  # bytes of a thread's access
 BANKED_BYTES = 128  # of shared memory that one cycle serves: 32 banks of 4 bytes
+
+
+def bytes_of(count: str, bits: int) -> str:
+    """The bytes of a number of elements that lie one behind the other, as C text.
+
+    >>> bytes_of("ld", 16), bytes_of("ld", 8), bytes_of("ld", 6), bytes_of("ld", 4)
+    ('ld * 2', 'ld', 'ld * 3 / 4', 'ld / 2')
+    """
+    together = math.lcm(bits, 8)  # bits of the fewest elements that are whole bytes
+    size, count_of = together // 8, together // bits
+    return f"{count}{f' * {size}' * (size > 1)}{f' / {count_of}' * (count_of > 1)}"
+
+
+def whole_accesses(bits: int) -> int:
+    """The fewest elements that fill whole accesses of 16 bytes.
+
+    >>> whole_accesses(8), whole_accesses(6), whole_accesses(4)
+    (16, 64, 32)
+    """
+    return math.lcm(bits, VECTOR * 8) // bits
 
 
 class Staged(TupleRecord):
