@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from .fragments import Fragment
 
 __all__ = [
-    "BANKED_BYTES", "VECTOR", "WORDS", "Side", "Staged", "bytes_of", "compression", "matrix_swizzle", "staged", "whole_accesses",
+    "BANKED_BYTES", "VECTOR", "WORDS", "Side", "Staged", "bytes_of", "compression", "matrix_swizzle", "staged",
+    "whole_accesses",
 ]  # fmt: skip
 
 WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "u32x2", 16: "u32x4"}
