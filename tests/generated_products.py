@@ -190,11 +190,7 @@ class Case:
                 self.held[side] = np.stack([packed_rows(each, sided) for each in codes])
                 self.leads[side] = -(-columns // multiple(sided)) * multiple(sided)
                 continue
-            bits = form.bits
-            if not product.hip and "wgmma" not in product.inst.features:
-                bits = product.inst.operand(side).placement.slot_bits
-            shift = 2 if (bits, form.bits) == (8, 4) else 0
-            rows = [laid_out(each.astype(np.uint8) << shift if shift else each, bits, columns) for each in codes]
+            rows = [laid_out(each, form.bits, columns) for each in codes]
             self.held[side], self.leads[side] = np.stack(rows), columns
 
     def _scaled(self):

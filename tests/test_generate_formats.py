@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mmacalc
+from generated_gemms import laid_out
 from mmacalc import Error
 from mmacalc.arithmetic.codecs import decode, encode
 from mmacalc.codegen import gemm_cuda
@@ -28,14 +29,14 @@ CASES = [
     ("sm_80", f"{SPARSE}.m16n8k16.row.col.f32.tf32.tf32.f32", ("row", "col")),
     ("sm_120a", f"{MXF4}.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", ("row", "col")),
     ("sm_120a", f"{MXF8}.scale_vec::1X.f32.e4m3.e2m1.f32.ue8m0", ("row", "col")),
+    ("sm_120a", f"{MXF8}.scale_vec::1X.f32.e2m1.e3m2.f32.ue8m0", ("row", "row")),
+    ("sm_120a", f"{MMA}.m16n8k32.row.col.kind::f8f6f4.f32.e2m3.e2m1.f32", ("col", "row")),
+    ("sm_120a", f"{MMA}.m16n8k32.row.col.kind::f8f6f4.f32.e3m2.e5m2.f32", ("row", "col")),
+    ("sm_120a", f"{MMA}.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e2m3.f32", ("col", "col")),
+    ("sm_120a", f"{ORDERED}.m16n8k64.row.col.kind::f8f6f4.f32.e2m3.e2m1.f32", ("row", "col")),
+    ("sm_120a", f"{ORDERED}.m16n8k64.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32", ("col", "row")),
+    ("sm_120a", f"{MMA}.m16n8k32.row.col.f32.e4m3.e5m2.f32", ("col", "col")),
 ]  # fmt: skip
-
-
-def laid_out(codes, bits, form, lead):
-    """Rows of memory, behind which lies what would be noticed: elements of 4 bits in pairs, or one in a byte."""
-    found = np.full((len(codes), lead), (1 << bits) - 1, f"u{max(8, bits) // 8}")
-    found[:, : codes.shape[1]] = codes << (2 if (bits, form.bits) == (8, 4) else 0)
-    return found if bits >= 8 else found[:, ::2] | found[:, 1::2] << 4
 
 
 def thinned(rng, matrix, shape):
@@ -57,10 +58,10 @@ def tried(inst, plan, kernels, orders, sizes, padding):
         more = [metadata]
     given, leads = [], []
     for matrix, order, name, behind in zip((kept, b), orders, "AB", padding):
-        form, bits = inst.format(name), inst.operand(name).placement.slot_bits
+        form = inst.format(name)
         codes = encode(matrix if order == "row" else matrix.T, form, "nvidia")
         leads.append(codes.shape[1] + behind)
-        given.append(laid_out(codes, bits, form, leads[-1]))
+        given.append(laid_out(codes, form.bits, leads[-1]))
     if inst.scaled:
         size = inst.block_size
         values = [2.0 ** rng.integers(-1, 2, (rows, -(-k // size))) for rows in (m, n)]
@@ -88,9 +89,17 @@ def test_a_gemm_of_sparse_scaled_or_narrow_matrices_is_right_with_edges(target, 
     source = mmacalc.generate(inst, gemm="512x512x512", order_a=orders[0], order_b=orders[1])
     kernels = mmacalc.load(ptx_of(source, target, tmp_path))
     m, n, k = plan.block_m + chance.randrange(1, 60), chance.randrange(8, 64), plan.block_k
-    assert tried(inst, plan, kernels, orders, (m, n // 8 * 8, 3 * k), (32, 32, 2))
+    whole = {"row": 1, "col": 16}  # of rows of A, as memory has them, and of columns of B the other way round
+    sizes = m // whole[orders[0]] * whole[orders[0]], n // 16 * 16 + 16, 3 * k
+    assert tried(inst, plan, kernels, orders, sizes, (32, 32, 2))
     odd = 2 * k + chance.randrange(1, k // 8) * 8
-    assert not tried(inst, plan, kernels, orders, (m - 60, n | 1, odd), (6, 2, 1))
+    if orders == ("row", "col"):
+        m, n = m - 60, n | 1
+    else:  # rows of memory have whole bytes
+        m, n = m // 4 * 4 - 60, n | 4
+        n = n // 4 * 4
+    more = 8 if min(inst.format(name).bits for name in "AB") < 8 else 6
+    assert not tried(inst, plan, kernels, orders, (m, n, odd), (more, more - 4, 1))
 
 
 @sampled(("target", "form"), [("sm_80", "f16"), ("sm_86", "bf16")], 1)
@@ -143,12 +152,16 @@ def test_a_matrix_that_is_not_sparse_is_not_packed():
         mmacalc.pack_sparse(mmacalc.instruction("sm_80", f"{MMA}.m16n8k16.row.col.f32.f16.f16.f32"), np.zeros((16, 32)))
 
 
-@pytest.mark.parametrize("given", [{}, {"gemm": "64x64x64"}])
-def test_a_kernel_says_where_elements_lie_that_are_narrower_than_their_bytes(given):
+def test_a_kernel_says_where_elements_lie_that_are_narrower_than_a_byte():
+    """Each in a byte around one instruction; packed in a GEMM."""
     said = "Each element of A and B lies in a byte: e2m1 in bits 5 to 2, e2m3 and e3m2 in bits 5 to 0."
     for a, b in (("e2m1", "e4m3"), ("e5m2", "e3m2"), ("e4m3", "e5m2")):
         inst = mmacalc.instruction("sm_120a", f"{MMA}.m16n8k32.row.col.kind::f8f6f4.f32.{a}.{b}.f32")
-        assert (said in mmacalc.generate(inst, **given)) == ({a, b} != {"e4m3", "e5m2"})
+        assert (said in mmacalc.generate(inst)) == ({a, b} != {"e4m3", "e5m2"})
+        source = mmacalc.generate(inst, gemm="64x64x64")
+        assert said not in source
+        assert ("Elements of A have 4 bits in memory" in source) == (a == "e2m1")
+        assert ("Elements of B have 6 bits in memory" in source) == (b == "e3m2")
 
 
 @pytest.mark.parametrize(("warpgroup", "warp"), [

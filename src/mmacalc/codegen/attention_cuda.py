@@ -24,7 +24,7 @@ from .attention_parts import (
     stores,
 )
 from .fragments import fragment, runs
-from .gemm_cuda_loads import PERMUTED, product_functions
+from .gemm_cuda_loads import PERMUTED, matrix_loads, product_functions
 from .gemm_staging import VECTOR, copy_async
 from .ldmatrix import matrices
 from .ptx import SYNCHRONIZE
@@ -74,7 +74,8 @@ def source(found: CudaAttentionPlan, sizes: Problem) -> str:
     lines += [copy_async(1, "committed last", pointer=True), WAIT_ALL]
     for side in (found.k, found.v):
         lines += side.tile.function()
-    lines += [COPY_ROWS, *[PERMUTED] * is_fp8(found), *product_functions(found.instruction, {False, True})]
+    lines += [COPY_ROWS, *[PERMUTED] * is_fp8(found), *matrix_loads(False), *matrix_loads(True)]
+    lines += product_functions(found.instruction)
     return "\n".join([*lines, *_kernel(found, held), *_launch(found, sizes), ""])
 
 

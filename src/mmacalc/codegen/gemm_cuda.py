@@ -18,10 +18,12 @@ from .epilogue import finishing, output_format
 from .fragments import fragment, runs
 from .gemm_cuda_loads import (
     PERMUTED,
+    apart,
     by_matrix,
     filled,
+    matrix_loads,
     product_functions,
-    side_matrices,
+    side_load,
     side_pairs,
     stage_places,
     tile_order,
@@ -46,7 +48,7 @@ from .gemm_staging import (
     staging,
     tile_arguments,
 )
-from .ldmatrix import matrices
+from .ldmatrix import blocks, matrices
 from .ptx import SYNCHRONIZE
 from .source import indented
 from .staging import Side, matrix_swizzle
@@ -164,12 +166,19 @@ def _checked(inst: Instruction, order_a: str, order_b: str) -> int:
 def _side(inst: Instruction, name: str, extent: int, depth: int, bits: int, along_k: bool) -> Side:
     operand = inst.operand(name)
     # The rows of a compressed A cannot alternate: its metadata has them in their order.
-    turned = not along_k and bits != 16 and inst.sparse and name == "A"
-    side = Side(name, extent, depth, element_of(inst, name), max(8, bits), along_k, turned)
-    if side_matrices(inst, side) or side_pairs(inst, side):
+    turned = not along_k and bits != 16 and inst.sparse and name == "A" and not blocks(fragment(operand))
+    side = Side(name, extent, depth, element_of(inst, name), max(8, bits), along_k, turned, packed=_padded(inst, name))
+    if by_matrix(inst, side):
         return side._replace(swizzle=matrix_swizzle(side.tile.row_bytes))
     found = memory(operand, tile_order(side), ld=depth if side.rows_of_k else extent).search().swizzle
     return side._replace(swizzle=found or MODES["none"])
+
+
+def _padded(inst: Instruction, name: str) -> int:
+    """The bits of an element of which 16 are padded to 16 bytes on the way, as the ldmatrix wants them that puts each
+    in a byte; 0 of others."""
+    bits = inst.format(name).bits
+    return bits if bits < inst.operand(name).placement.slot_bits == 8 else 0
 
 
 def source(found: CudaPlan, sizes: tuple[int, int, int]) -> str:
@@ -206,10 +215,10 @@ def _constants(found: CudaPlan) -> Iterator[str]:
 def _products(found: CudaPlan) -> Iterator[str]:
     inst = found.instruction
     sides = found.a, found.b
-    given = [side_matrices(inst, side) for side in sides]
-    paired = any(side_pairs(inst, side) for side in sides)
-    yield from product_functions(inst, {matrix.transposed for matrix in given if matrix} | {True} & {paired})
-    if paired:
+    every = {side_load(inst, side) for side in sides if by_matrix(inst, side)}
+    yield from (line for bits, turned in sorted(every) for line in matrix_loads(turned, bits))
+    yield from product_functions(inst)
+    if any(side_pairs(inst, side) or apart(inst, side) for side in sides):
         yield PERMUTED
 
 
@@ -254,6 +263,8 @@ def _prologue(found: CudaPlan, a: Fragment, b: Fragment, d: Fragment) -> Iterato
     yield "// Where the warp's parts of a stage lie in shared memory."
     for side, part in ((found.a, a), (found.b, b)):
         yield from stage_places(found, side, part)
+    if any(apart(found.instruction, side) for side in (found.a, found.b)):
+        yield "const unsigned int same = M < 0 ? 0 : 0x3210;  // the bytes of a word as they are"
     if any(side_pairs(found.instruction, side) for side in (found.a, found.b)):
         yield "// The bytes of a lane's four k, of the even and of the odd row."
         yield "const unsigned int even = lane % 4 < 2 ? 0x6420 : 0x2064, odd = even + 0x1111;"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .fragments import fragment, total
 from .gemm_staging import registers_of
-from .ldmatrix import matrices, pairs
+from .ldmatrix import blocks, load_name, matrices, pairs
 from .ptx import braced, operand_texts, operands
 from .source import indented
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from ..model import Instruction
     from .fragments import Fragment
     from .gemm_staging import CudaPlan
-    from .ldmatrix import Matrices, Pairs
+    from .ldmatrix import Blocks, Matrices, Pairs
     from .staging import Side
 
 __all__ = [
-    "PERMUTED", "by_matrix", "filled", "matrix_loads", "product_functions", "side_matrices", "side_pairs",
-    "stage_places", "tile_order",
+    "PERMUTED", "apart", "by_matrix", "filled", "matrix_loads", "product_functions", "side_load", "side_matrices",
+    "side_pairs", "stage_places", "tile_order",
 ]  # fmt: skip
 
 
@@ -43,27 +43,41 @@ static __device__ unsigned int permuted(unsigned int first, unsigned int second,
 """
 
 
-def matrix_loads(trans: bool) -> Iterator[str]:
-    """The function `load_matrices`, or `load_matrices_turned`."""
-    name = f"ldmatrix.sync.aligned.m8n8.x4{'.trans' * trans}.shared.b16"
-    yield f"// Four 8x8 matrices{' of 16-bit elements, turned over' * trans}; each lane names a row."
+def side_load(inst: Instruction, side: Side) -> tuple[int, bool]:
+    """The bits of an element that ldmatrix loads of a side, and whether it turns them over."""
+    given = side_matrices(inst, side)
+    if side_blocks(inst, side):
+        return side.packed or 8, True
+    return side.packed or 16, given is None or given.transposed
+
+
+def loading(bits: int, trans: bool) -> str:
+    """The name of the function around an ldmatrix."""
+    return f"load_matrices{'_turned' * trans}{f'_of_{bits}' * (bits < 16)}"
+
+
+def matrix_loads(trans: bool, bits: int = 16) -> Iterator[str]:
+    """The function `load_matrices`, or `load_matrices_turned`; of elements of other widths `load_matrices_of_6` and so
+    on."""
+    name = load_name(bits, trans)
+    if bits < 16:
+        shape = "Two 16x16 matrices, turned over" if trans else "Four matrices of 8 rows of 16"
+        yield f"// {shape}{f'; each element of {bits} bits becomes a byte' * (bits < 8)}; each lane names a row."
+    else:
+        yield f"// Four 8x8 matrices{' of 16-bit elements, turned over' * trans}; each lane names a row."
     parameters = "unsigned int *word, unsigned int row"
-    yield f"static __device__ void load_matrices{'_turned' * trans}({parameters}) {{"
+    yield f"static __device__ void {loading(bits, trans)}({parameters}) {{"
     yield f'    asm volatile("{name} {braced(0, 4)}, [%4];"'
     outputs = [f'"=r"(word[{number}])' for number in range(4)]
     yield from indented(operands(outputs, ['"r"(row)'], ' : "memory"'))
+    if bits == 4:
+        yield "    for (int n = 0; n < 4; ++n) word[n] <<= 2;  // products take bits 5 to 2 of a byte"
     yield "}"
     yield ""
 
 
-def product_functions(inst: Instruction, transposed: set[bool]) -> Iterator[str]:
-    """The functions `load_matrices` (and `load_matrices_turned`) and `multiply` around PTX.
-
-    Args:
-        transposed: of the matrices that are loaded, whether they are turned over.
-    """
-    for trans in sorted(transposed):
-        yield from matrix_loads(trans)
+def product_functions(inst: Instruction) -> Iterator[str]:
+    """The function `multiply` around PTX."""
     d, a, b = (registers_of(inst, name) for name in "DAB")
     yield "// d += a b"
     yield from _templates(inst)
@@ -113,21 +127,31 @@ def side_matrices(inst: Instruction, side: Side) -> Matrices | None:
     return matrices(fragment(inst.operand(side.name)), tile_order(side))
 
 
+def side_blocks(inst: Instruction, side: Side) -> Blocks | None:
+    """How elements of a byte fill a side's registers whose rows are k; None where they do not."""
+    return None if side.rows_of_k else blocks(fragment(inst.operand(side.name)))
+
+
 def side_pairs(inst: Instruction, side: Side) -> Pairs | None:
     """How pairs of elements fill a side's registers; None where they do not."""
-    return None if side.rows_of_k else pairs(fragment(inst.operand(side.name)))
+    return None if side.rows_of_k or side_blocks(inst, side) else pairs(fragment(inst.operand(side.name)))
 
 
 def by_matrix(inst: Instruction, side: Side) -> bool:
     """Whether ldmatrix loads a side."""
-    return bool(side_matrices(inst, side) or side_pairs(inst, side))
+    return bool(side_matrices(inst, side) or side_blocks(inst, side) or side_pairs(inst, side))
 
 
 def stage_places(found: CudaPlan, side: Side, part: Fragment) -> Iterator[str]:
     """The places of a lane's first matrix in a stage, for all steps; where rows are k, for all tiles."""
     inst, letter = found.instruction, side.name.lower()
-    given, paired = side_matrices(inst, side), side_pairs(inst, side)
+    given, paired, square = side_matrices(inst, side), side_pairs(inst, side), side_blocks(inst, side)
     warp, extent, tiles = ("warp_m", inst.m, "TILES_M") if side.name == "A" else ("warp_n", inst.n, "TILES_N")
+    if square:
+        yield f"int {letter}_at[{tiles}];"
+        yield f"for (int tile = 0; tile < {tiles}; tile += {square.tiles})"
+        yield f"    {letter}_at[tile] = {letter}_place(lane, {warp} + {extent} * tile);"
+        return
     if paired:
         yield f"const int {letter}_row = {paired.row};"
         yield f"int {letter}_at[{tiles}];"
@@ -187,6 +211,9 @@ def filled(found: CudaPlan, side: Side, part: Fragment, tiles: str) -> Iterator[
     given, paired = side_matrices(inst, side), side_pairs(inst, side)
     yield "#pragma unroll"
     row_bytes = side.tile.row_bytes
+    if square := side_blocks(inst, side):
+        yield from _fill_by_blocks(found, side, square, tiles)
+        return
     if paired:
         yield from _fill_by_pairs(found, side, paired, tiles)
         return
@@ -209,7 +236,7 @@ def filled(found: CudaPlan, side: Side, part: Fragment, tiles: str) -> Iterator[
     else:
         at = f"{letter}_at[tile] + step * {side.depth // found.steps * row_bytes}"
     yield f"for (int tile = 0; tile < {tiles}; tile += {4 // count})"
-    yield f"    load_matrices{'_turned' * given.transposed}({letter}_part[tile], {letter}_tile + {at});"
+    yield f"    {loading(*side_load(inst, side))}({letter}_part[tile], {letter}_tile + {at});"
 
 
 def _fill_from_rows_of_k(found: CudaPlan, side: Side, part: Fragment, tiles: str) -> Iterator[str]:
@@ -232,6 +259,28 @@ def _swizzle_ignores(side: Side, rows: int) -> bool:
     """Whether the swizzle puts bytes that many rows on, from a lane's first, at the same place of their rows."""
     bits, base, shift = side.tile.swizzle
     return not bits or rows * side.tile.row_bytes % (1 << (bits + base + shift)) == 0
+
+
+def apart(inst: Instruction, side: Side) -> bool:
+    """Whether ldmatrix.m16n16 puts the registers of a tile apart, from where ptxas 13.0 copies them for every product.
+    So one permutation does for all, of which ptxas does not know that it changes nothing; a shift does as well."""
+    square = side_blocks(inst, side)
+    return square is not None and square.tiles > 1 and side.packed != 4
+
+
+def _fill_by_blocks(found: CudaPlan, side: Side, square: Blocks, tiles: str) -> Iterator[str]:
+    """The registers of a side by ldmatrix.m16n16.trans."""
+    letter, row_bytes = side.name.lower(), side.tile.row_bytes
+    load = loading(*side_load(found.instruction, side))
+    yield f"for (int tile = 0; tile < {tiles}; tile += {square.tiles}) {{"
+    yield "    unsigned int word[4];"
+    for number, registers in enumerate(square.registers):
+        terms = [(1, f"{letter}_at[tile]"), (side.depth // found.steps * row_bytes, "step")]
+        yield f"    {load}(word, {letter}_tile + {total(terms, number * 32 * row_bytes)});"
+        for at, (tile, register) in enumerate(registers):
+            word = f"permuted(word[{at}], word[{at}], same)" if apart(found.instruction, side) else f"word[{at}]"
+            yield f"    {letter}_part[tile{f' + {tile}' if tile else ''}][{register}] = {word};"
+    yield "}"
 
 
 def _fill_by_pairs(found: CudaPlan, side: Side, paired: Pairs, tiles: str) -> Iterator[str]:

@@ -181,7 +181,7 @@ def _group_notes(of_b: str) -> Iterator[str]:
 def _elements(found: Sliceable, side: Side, name: str) -> str:
     """A number of elements as elements of the C type, where narrow ones share bytes."""
     cuda = _language(found) == "cuda"
-    bits = min(8, found.instruction.operand("A").placement.slot_bits if cuda else side.bits)
+    bits = side.packed or min(8, found.instruction.operand("A").placement.slot_bits if cuda else side.bits)
     return bytes_of(name if bits == 8 or name.isidentifier() else f"({name})", bits)
 
 

@@ -12,9 +12,10 @@ from .fragments import fragment, runs, total
 from .gemm_scales import INPUTS, stride_declared, stride_passed
 from .gemm_slices import is_sliced, name_ending, notes, sliced_kernel, sliced_launch, tile_places, tile_rows
 from .gemm_turned import TRANSPOSE, neighbours, turning
+from .ldmatrix import blocks
 from .ptx import HEADER, SHARED_ADDRESS
-from .source import IN_BYTES, in_bytes, indented, kernel_name, memory_type
-from .staging import VECTOR, Side
+from .source import indented, kernel_name, memory_type
+from .staging import VECTOR, Side, bytes_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,7 +130,9 @@ class CudaPlan(TupleRecord):
 
     def paired(self, side: Side) -> bool:
         """Whether neighbours of 8 bits are turned over in pairs, so that rows of 16 alternate: see `ldmatrix.Pairs`."""
-        return side.bits == 8 and not side.rows_of_k
+        if side.bits != 8 or side.rows_of_k:
+            return False
+        return blocks(fragment(self.instruction.operand(side.name))) is None
 
     def blocks(self, m: int, n: int) -> int:
         """The blocks of a launch."""
@@ -240,8 +243,10 @@ def head(found: CudaPlan) -> Iterator[str]:
     inst = found.instruction
     yield f"// D = {found.epilogue.formula} with {inst.name} on {inst.architecture.title}."
     yield from matrix_notes(found)
-    if in_bytes(inst):
-        yield f"// {IN_BYTES}"
+    for side in (found.a, found.b):
+        if side.packed:
+            yield f"// Elements of {side.name} have {side.packed} bits in memory, one behind the other, the first in"
+            yield "// the lowest bits of a byte: rows begin at whole bytes, and have whole ones."
     named: dict[int, list[str]] = {}
     for name, count in found.multiples.items():
         named.setdefault(count, []).append(name)
@@ -254,13 +259,34 @@ def head(found: CudaPlan) -> Iterator[str]:
     yield ""
 
 
-COPY_ASYNC = """\
+COPY_16 = """\
 // Starts to copy 16 bytes to shared memory, of which the last 16 - bytes are zeros.
 static __device__ void copy(ADDRESS to, const void *from, int bytes) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                  : : "r"(SHARED), "l"(from), "r"(bytes) : "memory");
 }
 
+"""
+COPY_NARROW = {
+    4: """\
+// Starts to copy 16 elements of 4 bits to the first half of 16 bytes of shared memory; zeros if bytes is 0.
+static __device__ void copy_of_4(unsigned int to, const void *from, int bytes) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
+}
+
+""",
+    6: """\
+// Starts to copy 16 elements of 6 bits to the first 12 of 16 bytes of shared memory; zeros if bytes is 0.
+static __device__ void copy_of_6(unsigned int to, const void *from, int bytes) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;\\n"
+                 "cp.async.ca.shared.global [%0+4], [%1+4], 4, %2;\\n"
+                 "cp.async.ca.shared.global [%0+8], [%1+8], 4, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
+}
+
+""",
+}
+COPIED_AT_ONCE = {4: 8, 6: 4}  # bytes
+COPY_ASYNC = """\
 static __device__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 // Waits for all copies but those LAST.
@@ -268,15 +294,15 @@ static __device__ void wait_for_copies() { asm volatile("cp.async.wait_group ALL
 """
 
 
-def copy_async(all_but: int, last: str, pointer: bool = False) -> str:
+def copy_async(all_but: int, last: str, pointer: bool = False, whole: bool = True) -> str:
     """The functions around cp.async.
 
     Args:
         all_but: groups that are not waited for; last: which these are, in words. pointer: whether `copy` takes a
-            pointer instead of an address in shared memory.
+            pointer instead of an address in shared memory. whole: whether 16 bytes are copied at once.
     """
     address, shared = ("unsigned char *", "shared_address(to)") if pointer else ("unsigned int ", "to")
-    text = COPY_ASYNC.replace("ADDRESS ", address).replace("SHARED", shared)
+    text = (COPY_16 * whole + COPY_ASYNC).replace("ADDRESS ", address).replace("SHARED", shared)
     return text.replace("LAST", last).replace("ALL_BUT", str(all_but))
 
 
@@ -311,7 +337,9 @@ def staging(found: CudaPlan, placed: bool = True) -> Iterator[str]:
     copied = not (found.a.turned and found.b.turned)
     asynchronous = copied and target_number(found.instruction) >= FIRST_ASYNC
     if asynchronous:
-        yield copy_async(found.stages - 2, f"of the last {found.stages - 2} stages")
+        every = {side.packed for side in (found.a, found.b)}
+        yield from (COPY_NARROW[bits] for bits in sorted(every - {0}))
+        yield copy_async(found.stages - 2, f"of the last {found.stages - 2} stages", whole=0 in every)
     else:
         yield COPY * copied + AT_ONCE
     if any(side.turned and side.bytes == 1 for side in (found.a, found.b)):
@@ -330,13 +358,14 @@ def _copying(side: Side, depth: str, asynchronous: bool) -> Iterator[str]:
     """Rows of memory become rows of the tile, in the order of the threads."""
     tile, letter = side.tile, side.name.lower()
     kind, name = f"{letter}_copies", side.name
-    yield f"// How a thread copies a stage of {name}, 16 bytes at a time: shared memory is filled in threads' order,"
+    what = f"16 elements of {side.packed} bits" if side.packed else "16 bytes"
+    yield f"// How a thread copies a stage of {name}, {what} at a time: shared memory is filled in threads' order,"
     yield "// and the swizzle says which bytes of which row those are. Zeros beyond the matrix."
     yield "template <bool aligned>"
     yield f"struct {kind} {{"
     yield f"    enum {{ COPIES = {_copies(side)}, ROW = {tile.row_bytes} }};"
     yield f"    const {side.element} *from[COPIES];"
-    yield "    long long next;  // elements from stage to stage"
+    yield f"    long long next;  // {'bytes' if side.packed else 'elements'} from stage to stage"
     many = "[COPIES]" if _distance(side) is None else ""
     more = "" if side.along_k else ", inside[COPIES]"
     what = "the first k" + ("; the elements that the matrix has" if more else "")
@@ -384,7 +413,7 @@ def _beginning(side: Side, depth: str, asynchronous: bool) -> Iterator[str]:
     place = "place[n]" if _distance(side) is None else "if (n == 0) place"
     yield f"    __device__ {kind}(const {side.element} *matrix, int first, int extent, int ld, int thread) {{"
     yield f"        at = thread * {VECTOR};"
-    yield f"        next = {depth if side.along_k else f'(long long){depth} * ld'};"
+    yield f"        next = {bytes_of(depth, side.packed or 8) if side.along_k else f'(long long){depth} * ld'};"
     yield "#pragma unroll"
     yield "        for (int n = 0; n < COPIES; ++n) {"
     if partly:
@@ -394,12 +423,12 @@ def _beginning(side: Side, depth: str, asynchronous: bool) -> Iterator[str]:
     if side.along_k:
         yield f"            // A row beyond the matrix {beyond % 'row'}"
         yield "            const int m = first + row < extent ? first + row : extent - 1;"
-        yield "            from[n] = matrix + (long long)m * ld + column;"
+        yield f"            from[n] = matrix + (long long)m * ld + {bytes_of('column', side.packed or 8)};"
         yield f"            {place} = column;"
     else:
         yield f"            // What is beyond an aligned matrix {beyond % 'part of it'}"
         yield f"            const int m = !aligned || first + column < extent ? first + column : extent - {count};"
-        yield "            from[n] = matrix + (long long)row * ld + m;"
+        yield f"            from[n] = matrix + (long long)row * ld + {bytes_of('m', side.packed or 8)};"
         yield f"            {place} = row;"
         yield f"            inside[n] = extent - m < {count} ? extent - m : {count};"
     if asynchronous:
@@ -431,11 +460,14 @@ def _one_stage(side: Side, asynchronous: bool) -> Iterator[str]:
         yield f"            const int more = {place} < left ? inside[n] : 0;"
     yield "            if (aligned) {"
     test = "more > 0" if side.along_k else f"{place} < left"
-    yield f"                copy(to + n * {THREADS * VECTOR}, from[n], {test} ? {VECTOR} : 0);"
+    copy, whole = (f"copy_of_{side.packed}", COPIED_AT_ONCE[side.packed]) if side.packed else ("copy", VECTOR)
+    yield f"                {copy}(to + n * {THREADS * VECTOR}, from[n], {test} ? {whole} : 0);"
     yield "            } else {"
     yield f"                union {{ u32x4 whole; {side.element} each[{count}]; }} found;  // no store conflicts"
     yield "#pragma unroll"
-    yield f"                for (int e = 0; e < {count}; ++e) found.each[e] = e < more ? from[n][e] : 0;"
+    inside = bytes_of("more", side.packed or 8)
+    some = count * (side.packed or 8) // 8
+    yield f"                for (int e = 0; e < {some}; ++e) found.each[e] = e < {inside} ? from[n][e] : 0;"
     yield f"                *(u32x4 *)(tile + at + n * {THREADS * VECTOR}) = found.whole;"
     if not partly:
         yield f"                {IN_TURN}"
@@ -582,8 +614,8 @@ def kernels(found: CudaPlan, ways: tuple[str, ...] = ("true", "false")) -> Itera
         yield f"{name}({arguments(found)}) {{"
         more = parameters(found.instruction, found.epilogue).passed
         given = ", ".join(["A", "B", "D", *found.inputs])
-        counts = ((side, found.packed(side)) for side in (found.a, found.b))
-        leads = ", ".join([f"ld{side.name.lower()}" + (f" / {count}" if count > 1 else "") for side, count in counts])
+        widths = ((side, side.packed or 8 // found.packed(side)) for side in (found.a, found.b))
+        leads = ", ".join([bytes_of(f"ld{side.name.lower()}", bits) for side, bits in widths])
         yield f"    tile<{aligned}>({given}, M, N, K, {leads}, ldd{more}{stride_passed(found)});"
         yield "}"
         yield ""

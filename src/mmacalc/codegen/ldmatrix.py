@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .fragments import Fragment
     from .staging import Staged
 
-__all__ = ["Matrices", "Pairs", "matrices", "pairs"]
+__all__ = ["Blocks", "Matrices", "Pairs", "blocks", "load_name", "matrices", "pairs"]
 
 
 class Matrices(TupleRecord):
@@ -100,6 +100,71 @@ class Pairs(TupleRecord):
             every = [(at, 0) for at in self.registers[first : first + 2]]
             every = every if count > 1 else [(self.registers[0], 0), (self.registers[0], self.tiles)]
             yield [(more + tile, number, 2 * at) for at, (both, more) in enumerate(every) for tile, number in both]
+
+
+class Blocks(TupleRecord):
+    """How ldmatrix.m16n16.trans fills registers with elements of a byte (or padded to one) whose rows in memory are k.
+
+    One load has 32 rows of k, each named by the lane of that number, of 16 rows of A (columns of B).
+
+    registers: for each load the (tile, register) that each of its four words is: of an instruction with eight columns
+    16 of them are two tiles.
+    """
+
+    registers: tuple[tuple[tuple[int, int], ...], ...]
+
+    @property
+    def tiles(self) -> int:
+        """The tiles that a load fills."""
+        return 1 + max(tile for every in self.registers for tile, _ in every)
+
+
+def blocks(found: Fragment) -> Blocks | None:
+    """How an operand in bytes is filled from memory whose rows are k by ldmatrix.m16n16; None where it is not.
+
+    >>> import mmacalc
+    >>> from mmacalc.codegen.fragments import fragment
+    >>> inst = mmacalc.instruction("sm_120a", "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e2m3.f32")
+    >>> blocks(fragment(inst.operand("A")))
+    Blocks(registers=(((0, 0), (0, 1), (0, 2), (0, 3)),))
+    >>> blocks(fragment(inst.operand("B")))
+    Blocks(registers=(((0, 0), (1, 0), (0, 1), (1, 1)),))
+    """
+    operand = found.operand
+    given = matrices(found, "row" if operand.name == "A" else "col")
+    if (
+        given is None
+        or operand.placement.slot_bits != 8
+        or load_name(6, True) not in entry(operand.instruction.arch).names
+    ):
+        return None
+    number_of = {place: number for number, place in enumerate(zip(given.rows, given.bytes))}
+    every = sorted(set(given.bytes))
+    if len(every) % 2 or every != list(range(0, 16 * len(every), 16)):
+        return None
+    halves = [(0, 0), (0, 8)] if 8 in given.rows else [(0, 0), (1, 0)]  # the tile and its row of each eight rows
+    if halves[1][0] and operand.format.bits == 8:
+        return None  # registers of a tile lie apart, and have to be copied; pairs take no more, and stores have four
+    return Blocks(
+        tuple(
+            tuple((tile, number_of[row, k]) for k in every[first : first + 2] for tile, row in halves)
+            for first in range(0, len(every), 2)
+        )
+    )
+
+
+def load_name(bits: int, turned: bool) -> str:
+    """The ldmatrix of four registers that loads elements of bits: of 16 (or pairs of 8), or (turned over) of 8; of
+    fewer, 16 of which are padded to 16 bytes, to bytes.
+
+    >>> load_name(16, True), load_name(6, False)
+    ('ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16', 'ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b6x16_p32')
+    """
+    padded = {4: "b8x16.b4x16_p64", 6: "b8x16.b6x16_p32"}
+    if bits == 16:
+        return f"ldmatrix.sync.aligned.m8n8.x4{'.trans' * turned}.shared.b16"
+    shape = "m16n16.x2.trans" if turned else "m8n16.x4"
+    return f"ldmatrix.sync.aligned.{shape}.shared.{padded.get(bits, 'b8')}"
 
 
 def pairs(found: Fragment) -> Pairs | None:

@@ -119,8 +119,8 @@ def in_bytes(inst: Instruction) -> bool:
     >>> [in_bytes(mmacalc.instruction("sm_120a", name.format(a))) for a in ("e2m1", "e5m2")]
     [True, False]
     """
-    placements = [inst.operand(name).placement for name in "AB" if name in inst.register_operands]
-    return any(place.bits < place.slot_bits == 8 for place in placements)
+    names = [name for name in "AB" if name in inst.register_operands]
+    return any(inst.format(name).bits < inst.operand(name).placement.slot_bits == 8 for name in names)
 
 
 def extents(given: str | Sequence[int], count: int, meaning: str) -> list[int]:
