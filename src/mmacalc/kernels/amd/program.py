@@ -63,7 +63,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Program", "Step", "program_of"]
 
-_SWAPS = ("_atomic_cmpswap", "_atomic_cmpswap_b32")
 LOW_FROM_LOW = ("v_mad_u64_u32", "v_mad_i64_i32", "v_mad_co_", "v_mad_nc_", "v_lshl_add_u64", "v_add_nc_u64",
                 "v_lshlrev_b64")  # fmt: skip
 # Results that leave a part of their register as it is. Which part is defined is not followed: one part is enough.
@@ -417,8 +416,9 @@ class Program:
         self._others: dict[tuple[int, Any, int], Step] = {}
         self._texts: dict[int, str] = {}
         self._known: dict[tuple[str, int], Any] = {}
-        names = [one.name for one in self.instructions.values()]
-        self.swaps_words = any(name.endswith(_SWAPS) and not name.startswith("ds_") for name in names)
+        accesses = [access_of(one.name) for one in self.instructions.values()]
+        swaps = [one for one in accesses if one is not None and one.action == "cmpswap" and one.size == 4]
+        self.swaps_words = any(one.unit != "ds" for one in swaps)
         self.indexes = any(one.name in INDEX_MODE or is_relative(one.name) for one in self.instructions.values())
 
     def step(self, address: int) -> Step:
