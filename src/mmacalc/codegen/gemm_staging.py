@@ -14,7 +14,7 @@ from .gemm_slices import is_sliced, name_ending, notes, sliced_kernel, sliced_la
 from .gemm_turned import TRANSPOSE, neighbours, turning
 from .ldmatrix import blocks
 from .ptx import HEADER, SHARED_ADDRESS
-from .source import indented, kernel_name, memory_type
+from .source import indented, kernel_name, matrix_notes, memory_type
 from .staging import VECTOR, Side, bytes_of
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ALIGNMENT", "FIRST_ASYNC", "SHARED_BYTES", "STATIC_BYTES", "THREADS", "VECTOR", "CudaPlan", "accumulator",
     "arguments", "block_order", "copy_async", "element_of", "ended", "ends", "head", "kernels", "launch_line",
-    "loop_head", "matrix_notes", "output_of", "place_of_block", "registers_of", "staging", "target_number",
+    "loop_head", "output_of", "place_of_block", "registers_of", "staging", "target_number",
     "tile_arguments",
 ]  # fmt: skip
 
@@ -228,14 +228,6 @@ def ended(
         return element
     rows, passed = given or ("M", parameters(found.instruction, found.epilogue).passed)
     return f"finished({element}, row, {column}, {rows}, N{passed})"
-
-
-def matrix_notes(found: CudaPlan | TensorMemoryPlan | TmaPlan) -> Iterator[str]:
-    """How A, B and D lie in memory."""
-    words = {True: "row by row", False: "column by column"}
-    a, b = words[found.a.along_k], words[not found.b.along_k]
-    kept = " / 2, of mmacalc.pack_sparse" * found.instruction.sparse
-    yield f"// A (M x K{kept}) lies {a}, B (K x N) {b}, D (M x N) row by row."
 
 
 def head(found: CudaPlan) -> Iterator[str]:

@@ -33,11 +33,11 @@ from .gemm_slices import (
     reduction,
     tile_plan,
 )
-from .gemm_staging import block_order, matrix_notes
+from .gemm_staging import block_order
 from .gemm_tcgen05_plan import METADATA_BOX, PIECE_COLUMNS, THREADS, TensorMemoryPlan, plan
 from .gemm_tcgen05_store import STORING, all_tiles, block_loop, loaded, storing, tile_loop
 from .ptx import GRID_CONSTANT, SHARED_ADDRESS, header
-from .source import indented
+from .source import indented, matrix_notes
 from .staging import compression
 from .tcgen05_functions import FUNCTIONS, PAIR, cell_function, column_function, commit_function, multiply_function
 from .tensor_copies import (

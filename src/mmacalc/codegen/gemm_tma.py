@@ -37,9 +37,9 @@ from .gemm_slices import (
     tile_rows,
 )
 from .gemm_sparse import fetching, next_words
-from .gemm_staging import CudaPlan, accumulator, block_order, kernels, launch_line, matrix_notes
+from .gemm_staging import CudaPlan, accumulator, block_order, kernels, launch_line
 from .ptx import DESCRIPTOR, ENTRY_OF_ONE_BLOCK, GRID_CONSTANT, SHARED_ADDRESS, header
-from .source import indented
+from .source import indented, matrix_notes
 from .staging import Side, compression
 from .tensor_copies import (
     ALIGNMENT,

@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
     from ..model import Instruction
     from .fragments import Fragment, Item, Run
+    from .gemm_staging import CudaPlan
+    from .gemm_tcgen05_plan import TensorMemoryPlan
+    from .gemm_tma import TmaPlan
     from .staging import Staged
 
 __all__ = [
     "AS_WORDS", "CONSTRAINTS", "Request", "arguments_of", "comment", "element_type", "filling", "fragments", "in_lds",
-    "indented", "kernel_name", "leading_dimension", "loads", "matrix_lines", "memory_type", "not_neighbours",
-    "pattern_line", "registers", "signature", "slots", "stores", "views",
+    "indented", "kernel_name", "leading_dimension", "loads", "matrix_lines", "matrix_notes", "memory_type",
+    "not_neighbours", "pattern_line", "registers", "signature", "slots", "stores", "views",
 ]  # fmt: skip
 
 MOST_COLUMNS = 110  # of a line of arguments
@@ -320,3 +323,11 @@ def stores(request: Request, found: Fragment) -> Iterator[str]:
     yield from matrix_lines(request, "D", found)
     addresses = [(_address(request, "D", found, item), item.slot) for item in found.items]
     yield from mark_lines("D stores", (f"D[{address}] = d.element[{slot}];" for address, slot in addresses))
+
+
+def matrix_notes(found: CudaPlan | TensorMemoryPlan | TmaPlan) -> Iterator[str]:
+    """How A, B and D lie in memory."""
+    words = {True: "row by row", False: "column by column"}
+    a, b = words[found.a.along_k], words[not found.b.along_k]
+    kept = " / 2, of mmacalc.pack_sparse" * found.instruction.sparse
+    yield f"// A (M x K{kept}) lies {a}, B (K x N) {b}, D (M x N) row by row."
