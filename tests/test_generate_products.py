@@ -174,7 +174,8 @@ def test_options_of_a_gemm_are_right_together(target, name, orders, sizes, optio
     ("gfx950", "v_mfma_scale_f32_32x32x64_f8f6f4", {"opsel": 1, "gemm": "9x9x9"}, "are blgp, cbsz: leave out opsel"),
     ("gfx942", "v_mfma_f64_16x16x4_f64", {"blgp": 1, "gemm": "9x9x9"}, "formats and signs of A and B as modifiers"),
     ("gfx1100", "v_wmma_f16_16x16x16_f16", {"opsel": 4, "gemm": "9x9x9"}, "leave out opsel"),
-    ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", {"cbsz": "fp6", "gemm": "9x9x9"}, "has 6 bits (e2m3): use fp4 or fp8"),
+    ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", {"cbsz": "fp6", "order_a": "col", "gemm": "9x9x9"},
+     "has elements of 6 bits that are not neighbours along k: use order_a='row'"),
     ("gfx1250", "v_swmmac_f32_16x16x128_fp8_fp8", {"gemm": "9x9x8"}, "one of the two registers of metadata: use a"),
     ("gfx942", "v_smfmac_f32_16x16x32_f16", {"gemm": "9x9x8", "split_k": 2}, "on AMD of dense ones: leave them"),
     ("gfx942", "v_smfmac_i32_16x16x64_i8", {"gemm": "9x9x8", "abid": 1}, "modifiers: leave out abid"),
@@ -232,7 +233,6 @@ def test_a_gemm_around_the_instruction_of_its_type_is_right(target, element, siz
 
 
 @pytest.mark.parametrize(("target", "element", "options", "says"), [
-    ("gfx950", "fp6", {}, "has a kernel for this GEMM of fp6: a GEMM is generated for elements of 4 bits or whole"),
     ("MI300X", "fp4", {}, "CDNA3 multiplies no fp4 matrices"),
     ("H100", "f16", {"gemm": "5x5"}, "gemm is MxNxK, such as 4096x4096x4096; got '5x5'"),
     ("H100", "fp7", {}, "unknown number format 'fp7'. Did you mean fp8"),
