@@ -11,7 +11,7 @@ from .epilogue import NO_EPILOGUE, output_format, parameters
 from .fragments import fragment, runs, total
 from .gemm_scales import INPUTS, stride_declared, stride_passed
 from .gemm_slices import is_sliced, name_ending, notes, sliced_kernel, sliced_launch, tile_places, tile_rows
-from .gemm_turned import TRANSPOSE, neighbours, turning
+from .gemm_turned import TRANSPOSE, held_words, neighbours, turning
 from .ldmatrix import blocks
 from .ptx import HEADER, SHARED_ADDRESS
 from .source import indented, kernel_name, matrix_notes, memory_type
@@ -38,6 +38,7 @@ IN_TURN = 'asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");  // what come
 THREADS = 128  # of a block: four warps
 FIRST_ASYNC = 80  # sm_80 and later have cp.async
 STAGES = 3  # in shared memory, if they fit
+MOST_HELD = 64  # registers of a stage that is held while another is multiplied, beside 128 sums: more are spilled
 STATIC_BYTES = 48 << 10  # of shared memory that a kernel has without asking
 SHARED_BYTES = 227 << 10  # that a block of Hopper and Blackwell can ask for
 ALIGNMENT = 1024  # of a stage: the period of the widest swizzle
@@ -565,18 +566,19 @@ def loop_head(found: CudaPlan) -> Iterator[str]:
     """The copies of the first stages, and the beginning of the loop over the stages."""
     yield "int left = K;  // k that are not yet copied"
     yield "const auto copy_stage = [&](int stage) {"
+    held = _held(found)
     for side in (found.a, found.b):
         letter, shares = side.name.lower(), found.shares(side)
         left = f"left / {shares}" if shares > 1 else "left"
         if found.weights and letter == "b":
             left = "(left + 31) / 32 * 16"  # whole words
-        yield f"    {letter}." + (
-            f"load_stage({left});" if side.turned else f"copy_stage({letter}_tiles[stage], {left});"
-        )
+        yield f"    {letter}.{'load_stage(' if side.turned else f'copy_stage({letter}_tiles[stage], '}{left});"
+        if side.turned and letter not in held:
+            yield f"    {letter}.store_stage({letter}_tiles[stage]);"
     yield "    left -= BLOCK_K;"
     yield "    commit_copies();  // of nothing behind the last stage, so that there are always as many groups"
     yield "};"
-    stored = " ".join(f"{letter}.store_stage({letter}_tiles[stage]);" for letter in _turned(found))
+    stored = " ".join(f"{letter}.store_stage({letter}_tiles[stage]);" for letter in held)
     first = f"{{ copy_stage(stage); {stored} }}" if stored else "copy_stage(stage);"
     yield f"for (int stage = 0; stage < STAGES - 1; ++stage) {first}"
     yield "for (int k = 0, stage = 0; k < K; k += BLOCK_K) {"
@@ -585,13 +587,17 @@ def loop_head(found: CudaPlan) -> Iterator[str]:
 
 def next_stage(found: CudaPlan) -> Iterator[str]:
     """The end of the loop over the stages: what is in registers of the next copied one is stored, where that was."""
-    for letter in _turned(found):
+    for letter in _held(found):
         yield f"    {letter}.store_stage({letter}_tiles[stage ? stage - 1 : STAGES - 1]);"
     yield "    stage = stage == STAGES - 1 ? 0 : stage + 1;"
 
 
-def _turned(found: CudaPlan) -> list[str]:
-    return [side.name.lower() for side in (found.a, found.b) if side.turned]
+def _held(found: CudaPlan) -> list[str]:
+    """Of which of A and B threads hold the next stage in registers while one is multiplied: none that has no room."""
+    turned = [side for side in (found.a, found.b) if side.turned]
+    if sum(held_words(side, THREADS) for side in turned) > MOST_HELD:
+        return []
+    return [side.name.lower() for side in turned]
 
 
 def kernels(found: CudaPlan, ways: tuple[str, ...] = ("true", "false")) -> Iterator[str]:

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["TRANSPOSE", "neighbours", "turning"]
+__all__ = ["TRANSPOSE", "held_words", "neighbours", "turning"]
 
 WORD = 4  # bytes of the wider elements
 QUAD = 4  # rows of the tile that a thread fills at once
@@ -63,7 +63,7 @@ def turning(side: Side, depth: str, threads: int, whole: bool) -> Iterator[str]:
     several = "" if one else "[COPIES]"
     yield f"    const {side.element} *from{several};"
     yield f"    int ld, thread, inside{several};  // the elements from the piece on that the matrix has"
-    count = deep * per if side.bytes == WORD else VECTOR
+    count = _words_of_a_copy(side)
     yield f"    unsigned int words[COPIES][{count}];  // of the stage that is loaded, and not yet stored"
     yield ""
     yield f"    __device__ {letter}_copies(const {side.element} *matrix, int first, int extent, int ld, int thread)"
@@ -119,6 +119,20 @@ def _each_copy(units: int, threads: int) -> Iterator[str]:
     yield "            const int at = thread + n * THREADS;"
     if units % threads:
         yield "            if (at >= UNITS) break;"
+
+
+def held_words(side: Side, threads: int) -> int:
+    """The registers in which a thread holds its part of a stage.
+
+    >>> held_words(Side("B", 128, 64, "unsigned char", 8, False, True, MODES["64B"]), 128)
+    16
+    """
+    units = side.extent // neighbours(side) * side.depth * side.bytes // VECTOR
+    return -(-units // threads) * _words_of_a_copy(side)
+
+
+def _words_of_a_copy(side: Side) -> int:
+    return VECTOR // side.bytes * neighbours(side) if side.bytes == WORD else VECTOR
 
 
 def neighbours(side: Side) -> int:
