@@ -77,6 +77,7 @@ PLACES = {
     ("kernels/amd/operations/scalars.py", "SCALARS"): ("what it does", "a function for each"),
     ("kernels/amd/program.py", "PARTIAL"): ("that it keeps a part", "LLVM ties accumulators and these alike"),
     ("kernels/amd/core_operations.py", "_table"): ("which operation of the core it is", "one for each that there is"),
+    ("kernels/repairing/amd_edits.py", "_texts"): ("that its operands have no other order", "texts, of any target"),
     ("page/waits.py", "AFTER"): (SHOWN, "examples of the page"),
     ("page/waits.py", "BEFORE"): (SHOWN, "examples of the page"),
     ("questions/find/movement.py", "PURPOSES"): ("what it is good for, in words", "a choice of ours"),

@@ -39,7 +39,8 @@ def test_an_instruction_of_amd_that_breaks_no_rule_is_named_with_what_makes_the_
     assert found.wrong.startswith("argument 2: ")
     line = next(one for one in listing.split("\n") if right in one)
     assert line.split(";")[0].split() in [one.better.split() for one in found.repairs]
-    assert len({one.place for one in found.repairs}) == 1
+    # A store that is off by an element is right, too, where the load goes with it.
+    assert len({one.place for one in found.repairs}) == 1 + ("260" in right)
     assert (left != y).any()  # as the wrong kernel leaves it
 
 

@@ -43,6 +43,7 @@ TEXTS = {
     "kernels.device.debugging.Debugged": "run_kernel:debug_text",
     "kernels.following.FollowedProduct": "run_kernel:follow_text",
     "kernels.device.profile.Profile": "profile:text",
+    "kernels.repairing.Repairs": "run_kernel:repair_text",
     "memory_access.answer.Memory": "memory:memory_text",
     "memory_access.answer.MemoryAndRepair": "memory:text",
     "memory_access.shared_operands.SharedOperand": "memory:shared_text",

@@ -98,9 +98,6 @@ class Repairs(TupleRecord):
         tried = f"{plural(self.tried, 'change')} of one instruction tried, of {self.edits}: "
         return "\n".join([*lines, tried + (plural(len(self.repairs), "repair") if self.repairs else "none is enough")])
 
-    def __str__(self) -> str:
-        return self.words()
-
 
 @arguments_checked
 def find_repairs(
