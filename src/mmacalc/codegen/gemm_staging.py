@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ALIGNMENT", "FIRST_ASYNC", "SHARED_BYTES", "STATIC_BYTES", "THREADS", "VECTOR", "CudaPlan", "accumulator",
     "arguments", "block_order", "copy_async", "element_of", "ended", "ends", "head", "kernels", "launch_line",
-    "loop_head", "output_of", "place_of_block", "registers_of", "staging", "target_number",
+    "loop_head", "next_stage", "output_of", "place_of_block", "registers_of", "staging", "target_number",
     "tile_arguments",
 ]  # fmt: skip
 

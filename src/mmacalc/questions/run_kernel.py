@@ -289,17 +289,9 @@ def _given(file: str) -> str:
 
 
 LAUNCHES = (
-    *[one.name for one in LAUNCH],
-    "trace",
-    "trace_wave",
-    "stop_at",
-    "watch",
-    "lanes",
-    "product",
-    "expect",
-    "tolerance",
-    "tries",
-)
+    *[one.name for one in LAUNCH], "trace", "trace_wave", "stop_at", "watch", "lanes",
+    "product", "expect", "tolerance", "tries",
+)  # fmt: skip
 """The options that a list of kernels has no use for."""
 
 
@@ -336,14 +328,20 @@ def run(options: Options) -> Reply:
     arguments = kernel_arguments(options.args)
     steps: list[Any] = []
     report = launch(
-        kernel, tuple(options.grid), tuple(options.block), *arguments.values, arguments=arguments.buffer,
-        shared=options.shared, trace=steps.append if options.trace else None, trace_wave=options.trace_wave,
-        limit=options.limit, schedule=options.schedule,
-        cluster=tuple(options.cluster) if options.cluster else None,
+        kernel, tuple(options.grid), tuple(options.block), *arguments.values,
+        trace=steps.append if options.trace else None, trace_wave=options.trace_wave,
+        **_launch_options(options, arguments),
     )  # fmt: skip
     write_outputs(arguments)
     found = KernelRun(report, tuple(steps), tuple(arguments.outputs))
     return show(options.json, "run-kernel", found, text, status=1 if report.findings else 0)
+
+
+def _launch_options(options: Options, arguments: Any) -> dict[str, Any]:
+    """What every launch takes beside the grid, the block and the values of its arguments."""
+    cluster = tuple(options.cluster) if options.cluster else None
+    return {"arguments": arguments.buffer, "shared": options.shared, "limit": options.limit,
+            "schedule": options.schedule, "cluster": cluster}  # fmt: skip
 
 
 def _run_ptx(options: Options, kernels: Mapping[str, Any]) -> Reply:
@@ -365,8 +363,7 @@ def _run_ptx(options: Options, kernels: Mapping[str, Any]) -> Reply:
     arguments = kernel_arguments(options.args)
     report = launch(
         kernels[options.kernel], tuple(options.grid), tuple(options.block), *arguments.values,
-        arguments=arguments.buffer, shared=options.shared, limit=options.limit, schedule=options.schedule,
-        cluster=tuple(options.cluster) if options.cluster else None,
+        **_launch_options(options, arguments),
     )  # fmt: skip
     write_outputs(arguments)
     run = PtxKernelRun(report, tuple(arguments.outputs))
@@ -375,10 +372,7 @@ def _run_ptx(options: Options, kernels: Mapping[str, Any]) -> Reply:
 
 def follow_text(found: FollowedProduct) -> str:
     """The report of the launch, and what is wrong with the product."""
-    report = str(found.report)
-    if found.findings:
-        report = report.replace("nothing wrong was found", "no rule is broken")
-    return f"{report}\n{found.words()}\n"
+    return _told(found, bool(found.findings))
 
 
 def _followed(options: Options, kernel: Any) -> Reply:
@@ -388,11 +382,10 @@ def _followed(options: Options, kernel: Any) -> Reply:
     refused = ("trace", "trace_wave", "covered", "stop_at", "watch", "lanes")
     refuse_given(COMMAND, options, refused, "cannot be combined with --product")
     arguments = kernel_arguments(options.args)
-    given = {"shared": options.shared, "limit": options.limit, "arguments": arguments.buffer}
-    given |= {name: value for name, value in (("schedule", options.schedule), ("cluster", options.cluster)) if value}
     found = follow_product(
-        kernel, tuple(options.grid), tuple(options.block), *arguments.values, product=options.product, **given
-    )
+        kernel, tuple(options.grid), tuple(options.block), *arguments.values, product=options.product,
+        **_launch_options(options, arguments),
+    )  # fmt: skip
     write_outputs(arguments)
     wrong = bool(found.findings or found.report.findings)
     return show(options.json, "follow-product", found, follow_text, status=int(wrong))
@@ -400,8 +393,13 @@ def _followed(options: Options, kernel: Any) -> Reply:
 
 def repair_text(found: Repairs) -> str:
     """The report of the launch, what is wrong with the result, and the changes with which it is right."""
+    return _told(found, bool(found.wrong))
+
+
+def _told(found: FollowedProduct | Repairs, wrong: bool) -> str:
+    """The report, which must not say that nothing is wrong where something is, and the words of an answer."""
     report = f"{found.report}\n" if found.report is not None else ""
-    if found.wrong:
+    if wrong:
         report = report.replace("nothing wrong was found", "no rule is broken")
     return f"{report}{found.words()}\n"
 
@@ -428,11 +426,10 @@ def _repaired(options: Options, kernel: Any) -> Reply:
         if not equals:
             raise Error(f"--expect takes ARGUMENT=FILE, such as 2=right.npy; got '{text}'")
         expected[name if (at := number(name)) is None else at] = load_array("--expect", path, (), False)
-    given = {"shared": options.shared, "arguments": arguments.buffer}
-    given |= {name: value for name in ("limit", "schedule", "cluster") if (value := getattr(options, name))}
     found = find_repairs(
         kernel, tuple(options.grid), tuple(options.block), *arguments.values, expected=expected,
-        tolerance=_tolerance(options.tolerance), most=MOST if options.tries is None else options.tries, **given,
+        tolerance=_tolerance(options.tolerance), most=MOST if options.tries is None else options.tries,
+        **_launch_options(options, arguments),
     )  # fmt: skip
     if found.report is not None:
         write_outputs(arguments)
@@ -453,11 +450,9 @@ def _debugged(options: Options, kernel: Any) -> Reply:
     if options.trace or options.covered:
         raise Error("--stop-at and --watch cannot be combined with --trace or --covered")
     arguments = kernel_arguments(options.args)
-    given = {"shared": options.shared, "limit": options.limit, "arguments": arguments.buffer}
-    given |= {name: value for name, value in (("schedule", options.schedule), ("cluster", options.cluster)) if value}
     found = debug(
         kernel, tuple(options.grid), tuple(options.block), *arguments.values, stop=options.stop_at, watch=options.watch,
-        wave=options.trace_wave, **given,
+        wave=options.trace_wave, **_launch_options(options, arguments),
     )  # fmt: skip
     wrong = bool(found.report.findings) if found.report is not None else options.stop_at == "finding"
     return show(options.json, "debug-kernel", found, lambda one: debug_text(one, options.lanes), status=int(wrong))

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from .asked import Product
     from .machines import Machines
 
-__all__ = ["Launched", "follow"]
+__all__ = ["Kept", "Launched", "follow"]
 
 
-class _Kept(Observer):
+class Kept(Observer):
     """Remembers what the arrays of a launch held before it."""
 
     def __init__(self, machines: Machines) -> None:
@@ -90,6 +90,11 @@ class Launched(TupleRecord):
     options: dict[str, Any]
     progress: bool | None = None
 
+    @property
+    def machines(self) -> Machines:
+        """How to read the machines that run it."""
+        return AmdMachines(self.kernel) if isinstance(self.kernel, Kernel) else PtxMachines()
+
     def observed(self, *observers: Observer) -> Any:
         """Make it, with observers; gives the report."""
         return launch_observed(*self[:5], observers, self.progress)[0]
@@ -98,7 +103,7 @@ class Launched(TupleRecord):
 def follow(launched: Launched, text: str, named: Mapping[str, Any] | None = None) -> FollowedProduct:
     """As `follow_product`. named: the matrices by name, where these are not the arguments, but share their memory."""
     kernel, args, options = launched.kernel, launched.args, launched.options
-    machines: Machines = AmdMachines(kernel) if isinstance(kernel, Kernel) else PtxMachines()
+    machines = launched.machines
     if options.get("arguments") is not None:
         raise Error("follow_product takes the arguments one by one, not as one buffer: it has to know the matrices")
     marked = _writeable(args) if named is None else args
@@ -137,7 +142,7 @@ def follow(launched: Launched, text: str, named: Mapping[str, Any] | None = None
 
 def _launches(launched: Launched, recorder: Recorder, stores: Stores, origins: Origins) -> int:
     """Make the launches that tell the elements apart; gives how many."""
-    digit, count, kept = 0, recorder.tags.digits, _Kept(recorder.machines)
+    digit, count, kept = 0, recorder.tags.digits, Kept(recorder.machines)
     while digit < count:
         recorder.begin(digit)
         recorder.tags.fill(digit)

@@ -25,13 +25,14 @@ class Threads:
     """Threads that execute a step together. number: their numbers in the batch, ascending; use: the same as an index of
     the registers, a slice where it is all threads."""
 
-    __slots__ = ("_full", "machine", "number", "use")
+    __slots__ = ("machine", "number", "use")
     machine: Machine
     number: Array
+    use: Any
 
     def __init__(self, machine: Machine, number: Array) -> None:
         self.machine, self.number = machine, number
-        self.use: Any = slice(None) if len(number) == machine.count else number
+        self.use = slice(None) if len(number) == machine.count else number
 
     def __len__(self) -> int:
         return len(self.number)
@@ -83,29 +84,11 @@ class Threads:
         return warps
 
 
-class Repeated:
+class Repeated(Threads):
     """One thread, as the one that makes many accesses."""
 
-    machine: Machine
-    number: Array
+    __slots__ = ()
 
     def __init__(self, machine: Machine, thread: int, count: int) -> None:
         self.machine, self.number = machine, np.full(count, thread)
-
-    def __len__(self) -> int:
-        return len(self.number)
-
-    @property
-    def team(self) -> Array:
-        found: Array = self.machine.team_of[self.number]
-        return found
-
-    @property
-    def member(self) -> Array:
-        found: Array = self.machine.member_of[self.number]
-        return found
-
-    @property
-    def cta(self) -> Array:
-        found: Array = self.machine.cta_of[self.number]
-        return found
+        self.use = self.number

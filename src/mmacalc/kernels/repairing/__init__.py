@@ -5,7 +5,6 @@ from __future__ import annotations
 from ...asm.code_objects import Kernel
 from ...base.checks import arguments_checked, shown
 from ...base.errors import Error, plural
-from ...base.json_form import encoded
 from ...base.records import TupleRecord, json_keys
 from ..ptx.kernel import PtxKernel
 
@@ -79,11 +78,6 @@ class Repairs(TupleRecord):
     tried: int
     edits: int
     report: Any
-
-    def as_dict(self) -> dict[str, Any]:
-        """The answer as plain data."""
-        plain: dict[str, Any] = encoded(self)
-        return plain
 
     @property
     def reported(self) -> tuple[str, ...]:

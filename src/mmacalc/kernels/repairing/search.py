@@ -10,7 +10,7 @@ from ...base.errors import Error, plural
 from ..amd.program import program_of
 from ..amd.target import MachineTarget
 from ..device.launch import AddressedValue, Progress
-from ..device.observer import Observer
+from ..following.launches import Kept
 from ..launching import launch_observed
 from ..ptx.tensor_map import TensorMapArgument
 from . import InstructionRepair, Repairs
@@ -30,24 +30,6 @@ __all__ = ["searched"]
 
 LIMIT = 200_000
 """Instructions of a launch whose original does not end."""
-
-
-class _Kept(Observer):
-    """Remembers what the arrays of a launch held before it."""
-
-    def __init__(self) -> None:
-        self.contents: dict[int, tuple[Array, Array]] = {}
-
-    def started(self, machine: Any) -> None:
-        memory = machine.launch.memory if hasattr(machine, "launch") else machine.memory
-        for region in memory.regions:
-            array = region.array
-            if array is not None and array.flags.writeable and id(array) not in self.contents:
-                self.contents[id(array)] = array, array.copy()
-
-    def put_back(self) -> None:
-        for array, content in self.contents.values():
-            array[...] = content
 
 
 class _Wanted:
@@ -119,7 +101,7 @@ class _Trials:
 
     def __init__(self, launched: Launched, wanted: _Wanted) -> None:
         self.launched, self.wanted = launched, wanted
-        self.kept, self.count = _Kept(), 0
+        self.kept, self.count = Kept(launched.machines), 0
         self.report: Any = None
         self.stopped, self.limit = "", LIMIT
         self.reached: frozenset[int] | None = None
@@ -172,7 +154,7 @@ def searched(launched: Launched, expected: Mapping[int | str, Any], tolerance: f
     words = trials.stopped or wanted.words()
     if not words:
         return Repairs("", (), 0, 0, trials.report)
-    results = [(array, array.copy()) for array, _ in trials.kept.contents.values()]
+    results = [(array, array.copy()) for array, _ in trials.kept.contents]
     edits = _edits(launched.kernel, trials.reached)
     try:
         found = _repairs(trials, edits[:most])
