@@ -30,9 +30,9 @@ class Threads:
     number: Array
     use: Any
 
-    def __init__(self, machine: Machine, number: Array) -> None:
+    def __init__(self, machine: Machine, number: Array, use: Any = None) -> None:
         self.machine, self.number = machine, number
-        self.use = slice(None) if len(number) == machine.count else number
+        self.use = use if use is not None else slice(None) if len(number) == machine.count else number
 
     def __len__(self) -> int:
         return len(self.number)
@@ -90,5 +90,5 @@ class Repeated(Threads):
     __slots__ = ()
 
     def __init__(self, machine: Machine, thread: int, count: int) -> None:
-        self.machine, self.number = machine, np.full(count, thread)
-        self.use = self.number
+        number = np.full(count, thread)
+        super().__init__(machine, number, number)
