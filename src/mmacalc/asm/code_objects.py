@@ -112,18 +112,38 @@ class KernelDescriptor(Record):
 
 
 class DeviceVariables:
-    """The variables of a loaded code object, as the launches so far have left them: bytes of its writable sections."""
+    """The variables of a loaded code object, as the launches so far have left them: bytes of its sections. placed: by
+    the name of each variable its address and size."""
 
-    def __init__(self, contents: Mapping[int, bytes | bytearray]) -> None:
+    def __init__(
+        self, contents: Mapping[int, bytes | bytearray], placed: Mapping[str, tuple[int, int]] = MappingProxyType({})
+    ) -> None:
         self._contents = {address: bytearray(content) for address, content in contents.items()}
+        self._placed = placed
 
     def of(self, section: LoadedSection) -> bytes | bytearray:
         """The bytes of a section: a launch writes into those of a writable one."""
         return self._contents.get(section.address, section.data)
 
+    def named(self, name: str) -> memoryview:
+        """The bytes of a variable, to read and to write: a host does so with __constant__ ones, too.
+
+        Raises:
+            Error: the object has no such variable.
+        """
+        if name not in self._placed:
+            raise Error(
+                f"the code object has no variable '{name}'.{did_you_mean(name, self._placed)}", kind="unknown name"
+            )
+        address, size = self._placed[name]
+        for start, content in self._contents.items():
+            if start <= address and address + size <= start + len(content):
+                return memoryview(content)[address - start : address - start + size]
+        raise Error(f"the variable '{name}' lies in no section of the code object")
+
     def copy(self) -> DeviceVariables:
         """The variables as they are now, for launches that are to leave these alone."""
-        return DeviceVariables(self._contents)
+        return DeviceVariables(self._contents, self._placed)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DeviceVariables) and self._contents == other._contents
@@ -290,7 +310,16 @@ def _read(elf: Any, target: str, name: str) -> Kernels:
     sections = _sections(elf, name)
     symbols = {symbol.name: symbol.entry for symbol in _symbols(elf) if symbol.name}
     listed = _listed(elf, name)
-    variables = DeviceVariables({section.address: section.data for section in sections if section.writable})
+    placed = {
+        name: (entry["st_value"], entry["st_size"]) for name, entry in symbols.items()
+        if entry["st_info"]["type"] == "STT_OBJECT" and not name.endswith(".kd")
+    }  # fmt: skip
+    constant = {section.address for section in sections for at, _ in placed.values()
+                if section.address <= at < section.address + len(section.data)}  # fmt: skip
+    variables = DeviceVariables(
+        {section.address: section.data for section in sections if section.writable or section.address in constant},
+        placed,
+    )
     kernels, lines = Kernels(), SourceLines(elf.stream.getvalue())
     starts = [entry["st_value"] for entry in symbols.values() if entry["st_info"]["type"] == "STT_FUNC"]
     for symbol, entry in symbols.items():

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BASE", "GlobalMemory", "Outside", "Region", "address_of", "check_contiguous", "check_type", "gathered",
-    "octets_of", "owner_of", "scattered", "untouched", "write_back",
+    "keep_at", "octets_of", "owner_of", "scattered", "untouched", "write_back",
 ]  # fmt: skip
 
 BASE = 0x7D_FFF8_0000
@@ -161,8 +161,8 @@ class GlobalMemory:
 
     def add_kept(self) -> None:
         """Enter the arrays that have an address already (`address_of`)."""
-        for address, base in _kept_arrays():
-            name = f"the array of address_of ({base.dtype} of shape {base.shape})"
+        for address, base, given in _kept_arrays():
+            name = given or f"the array of address_of ({base.dtype} of shape {base.shape})"
             self._owners[id(base)] = self._add_owner(name, base, address)
 
     def address(self, name: str, array: Any) -> int:
@@ -289,8 +289,8 @@ class GlobalMemory:
 # --- arrays and their memory ---
 
 _lock = threading.RLock()
-_kept: dict[int, tuple[int, weakref.ref[Array]]] = {}
-"""By the identity of an array that owns memory: its address. It goes when the array does."""
+_kept: dict[int, tuple[int, weakref.ref[Array], str]] = {}
+"""By the identity of an array that owns memory: its address, and its name, if it has one. It goes when the array does."""
 _next = FIRST_KEPT
 
 
@@ -325,10 +325,19 @@ def address_of(array: Array) -> int:
     base, first = owner_of("the array of address_of", array)
     with _lock:
         if id(base) not in _kept:
-            key = id(base)
-            _kept[key] = _next, weakref.ref(base, lambda _: _forget(key))
+            keep_at(base, _next)
             _next = -(-(_next + base.nbytes + GAP) // ALIGNMENT) * ALIGNMENT
         return _kept[id(base)][0] + first
+
+
+def keep_at(array: Array, address: int, name: str = "") -> None:
+    """Have an array that owns its memory at an address in the memory of every launch, for as long as it exists.
+
+    name: what messages call it.
+    """
+    key = id(array)
+    with _lock:
+        _kept[key] = address, weakref.ref(array, lambda _: _forget(key)), name
 
 
 def _forget(key: int) -> None:
@@ -336,11 +345,11 @@ def _forget(key: int) -> None:
         _kept.pop(key, None)
 
 
-def _kept_arrays() -> list[tuple[int, Array]]:
-    """The arrays that have an address and still exist, each with it."""
+def _kept_arrays() -> list[tuple[int, Array, str]]:
+    """The arrays that have an address and still exist, each with it and its name."""
     with _lock:
-        found = [(address, reference()) for address, reference in _kept.values()]
-    return [(address, base) for address, base in found if base is not None]
+        found = [(address, reference(), name) for address, reference, name in _kept.values()]
+    return [(address, base, name) for address, base, name in found if base is not None]
 
 
 def owner_of(name: str, array: Any) -> tuple[Any, int]:

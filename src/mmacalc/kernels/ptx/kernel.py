@@ -8,6 +8,7 @@ from ...ptx.module import bits_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ...base.arrays import Array
     from ...ptx.module import Module
 
 __all__ = ["PtxKernel"]
@@ -18,14 +19,18 @@ class PtxKernel:
 
     Attributes:
         module, name, target: the module, the entry's name, and what its .target names (sm_90a).
+        variables: by name the address and the bytes of variables that keep their values from launch to launch, as in
+            a program (`mmacalc.run_program`); those of others begin anew with every launch.
     """
 
     module: Module
     name: str
     target: str
+    variables: dict[str, tuple[int, Array]]
 
     def __init__(self, module: Module, name: str) -> None:
         self.module, self.name, self.target = module, name, module.target
+        self.variables = {}
 
     @property
     def cpp_name(self) -> str:

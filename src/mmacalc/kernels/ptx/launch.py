@@ -190,9 +190,13 @@ class Launch:
         contents: dict[str, Array] = {}
         for variable in self.program.module.variables.values():
             if variable.space in ("global", "const"):
-                content = np.zeros(variable.size, np.uint8)
-                content[: len(variable.content)] = np.frombuffer(variable.content, np.uint8)
-                self.addresses[variable.name] = self.memory.add(variable.name, content, variable.space == "global")
+                start, content = self.kernel.variables.get(variable.name, (0, None))
+                kept = content
+                if content is None:
+                    content = np.zeros(variable.size, np.uint8)
+                    content[: len(variable.content)] = np.frombuffer(variable.content, np.uint8)
+                writeable = variable.space == "global"
+                self.addresses[variable.name] = self.memory.add(variable.name, content, writeable, kept, start)
                 contents[variable.name] = content
         module = self.program.module
         for variable in module.variables.values():

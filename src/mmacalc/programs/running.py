@@ -1,0 +1,338 @@
+"""`run_program`: a CUDA or HIP program whose kernels run on the emulator."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from ..base.checks import arguments_checked
+from ..base.errors import Error
+from ..base.records import TupleRecord, json_keys
+from ..catalog import architecture
+from ..kernels.device.memory import keep_at
+from ..kernels.launching import launch
+from ..kernels.loading import load
+from ..kernels.ptx.kernel import PtxKernel
+from .building import Program, build, program_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from ..base.arrays import Array
+    from ..kernels.amd.report import KernelFinding, KernelReport
+    from ..kernels.ptx.report import PtxFinding, PtxReport
+
+__all__ = ["ProgramLaunch", "ProgramReport", "run_program"]
+
+BASE, WHOLE = 0x7100_0000_0000, 1 << 40
+"""Where device memory lies, and how much there is: see runtime.cpp. The program gives out the lower half."""
+GAP = 1 << 16
+CUDA_VERSION, HIP_VERSION = 13000, 60000000
+SHARED = {8: 166912, 9: 232448, 10: 232448, 11: 232448}
+"""Bytes of shared memory that a block may ask for, by the major compute capability (CUDA C++ Programming Guide,
+"Technical Specifications per Compute Capability")."""
+SMALL_SHARED = 101376
+"""Those of 8.6, 8.9 and 12.x."""
+
+
+@json_keys("number", "kernel", "grid", "block", "findings", "notes", "stopped")
+class ProgramLaunch(TupleRecord):
+    """A launch of a program: its number, the kernel, the grid and the block, and the report; or what stopped it."""
+
+    number: int
+    kernel: str
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    report: KernelReport | PtxReport | None
+    stopped: str | None
+
+    @property
+    def findings(self) -> tuple[KernelFinding | PtxFinding, ...]:
+        """What is wrong with the kernel."""
+        return self.report.findings if self.report is not None else ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is remarkable, and not wrong."""
+        return self.report.notes if self.report is not None else ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The findings in words, or what stopped it."""
+        stopped = [f"stopped: {self.stopped}"] if self.stopped is not None else []
+        return (*[finding.sentence for finding in self.findings], *stopped)
+
+
+class ProgramReport(TupleRecord):
+    """What a program did: its launches, and the status with which it ended."""
+
+    program: str
+    launches: tuple[ProgramLaunch, ...]
+    status: int
+
+    @property
+    def findings(self) -> tuple[Any, ...]:
+        """The findings of all launches."""
+        return tuple([finding for one in self.launches for finding in one.findings])
+
+    @property
+    def stopped(self) -> tuple[ProgramLaunch, ...]:
+        """The launches that were stopped."""
+        return tuple([one for one in self.launches if one.stopped is not None])
+
+
+@arguments_checked
+def run_program(
+    command: Sequence[str], arch: str | None = None, schedule: int | None = None, limit: int | None = None,
+    processors: int = 2, quiet: bool = False, on_launch: Callable[..., object] | None = None,
+) -> ProgramReport:  # fmt: skip
+    """Run a CUDA or HIP program without a GPU: its host code as it is, its kernels on the emulator.
+
+    The program is linked with the runtime's shared library, which is replaced: a HIP program as hipcc links it, a CUDA
+    program with `nvcc -cudart shared`, and with PTX in it (-gencode arch=compute_90a,code=compute_90a). Every launch is
+    checked as `mmacalc.launch` does. Memory lies at the same addresses for host and device; what one allocation lacks
+    is out of bounds. Streams and events are done at once.
+
+    Args:
+        command: the program, and its arguments.
+        arch: which of the program's targets, such as "gfx942" or "sm_90a"; may be left out if there is one.
+        schedule: a seed: waves or warps then run in another order that the hardware permits.
+        limit: instructions, of all waves of a launch, beyond which it is stopped.
+        processors: how many compute units or multiprocessors the program is told that there are. Persistent kernels
+            launch as many workgroups.
+        quiet: whether what the program writes to standard output goes to standard error.
+        on_launch: called with each `ProgramLaunch` when it has ended.
+
+    Returns:
+        A `ProgramReport`. A launch that was stopped gave the program hipErrorLaunchFailure or cudaErrorLaunchFailure.
+
+    Raises:
+        Error: no such program; it is linked otherwise; no C++ compiler or no headers.
+
+    >>> run_program(["/bin/true"])
+    Traceback (most recent call last):
+    mmacalc.base.errors.Error: '/bin/true' is not linked with the shared library of a runtime (libcudart.so, libamdhip64.so): a CUDA program is linked with nvcc -cudart shared, a HIP program by hipcc
+    """  # noqa: E501
+    if not command:
+        raise Error("run_program takes the program and its arguments, such as ['./gemm', '512']")
+    if not hasattr(os, "memfd_create"):
+        raise Error("programs can be run on Linux alone")
+    program = program_of(command[0])
+    with tempfile.TemporaryDirectory() as folder, _Emulator(program, Path(folder), arch, processors) as emulator:
+        emulator.options = {"schedule": schedule, "limit": limit}
+        emulator.on_launch, emulator.quiet = on_launch, quiet
+        status = emulator.run(command)
+    return ProgramReport(str(program.file), tuple(emulator.launches), status)
+
+
+class _Emulator:
+    """The process that carries out a program's launches."""
+
+    options: dict[str, Any]
+    on_launch: Callable[..., object] | None
+
+    def __init__(self, program: Program, folder: Path, arch: str | None, processors: int) -> None:
+        self.program, self.folder, self.arch, self.processors = program, folder, arch, processors
+        self.options, self.on_launch, self.quiet = {}, None, False
+        self.launches: list[ProgramLaunch] = []
+        self.modules: list[Mapping[str, Any]] = []
+        self.blocks: dict[int, Array] = {}
+        self.variables: dict[str, int] = {}
+        self.next, self.allocations = BASE + WHOLE // 2, 0
+        self.file = os.memfd_create("device memory")
+        os.ftruncate(self.file, WHOLE)
+        self.memory = mmap.mmap(self.file, WHOLE, flags=mmap.MAP_SHARED | 0x4000)
+
+    def __enter__(self) -> _Emulator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.blocks.clear()
+        for module in self.modules:
+            for kernel in module.values():
+                if isinstance(kernel, PtxKernel):
+                    kernel.variables.clear()
+        os.close(self.file)
+
+    def run(self, command: Sequence[str]) -> int:
+        """Start the program and answer it until it ends; its status."""
+        library = build(self.program, self.folder)
+        ours, its = socket.socketpair()
+        handed = (its.fileno(), self.file)
+        environment = {**os.environ, "MMACALC_SOCKET": str(handed[0]), "MMACALC_MEMORY": str(handed[1])}
+        before = environment.get("LD_PRELOAD")
+        environment["LD_PRELOAD"] = f"{library}:{before}" if before else str(library)
+        with ours:
+            output = sys.stderr.fileno() if self.quiet else None
+            child = subprocess.Popen(
+                [str(self.program.file), *command[1:]], env=environment, pass_fds=handed, stdout=output
+            )
+            its.close()
+            try:
+                with ours.makefile("rwb") as stream:
+                    while head := stream.read(8):
+                        question = stream.read(int.from_bytes(head, "little"))
+                        answer = self.answer(question)
+                        stream.write(len(answer).to_bytes(8, "little") + answer)
+                        stream.flush()
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # it has ended
+            except BaseException:
+                child.kill()
+                raise
+            finally:
+                status = child.wait()
+        return status
+
+    def answer(self, question: bytes) -> bytes:
+        """The answer to a question: + and what was asked for, or - and why not."""
+        words, _, data = question.partition(b"\n")
+        what, *rest = words.decode().split(" ")
+        try:
+            found = getattr(self, f"_{what}")(data, *rest)
+        except Error as error:
+            return b"-" + str(error).encode()
+        return b"+" + (found if isinstance(found, bytes) else str("" if found is None else found).encode())
+
+    # --- memory ---
+
+    def _view(self, at: int, size: int) -> Array:
+        found: Array = np.frombuffer(self.memory, np.uint8, size, at - BASE)
+        return found
+
+    def _allocate(self, _: bytes, at: str, size: str) -> None:
+        array = self._view(int(at), int(size))
+        self.allocations += 1
+        keep_at(array, int(at), f"the program's allocation {self.allocations}")
+        self.blocks[int(at)] = array
+
+    def _release(self, _: bytes, at: str) -> None:
+        del self.blocks[int(at)]
+
+    def _placed(self, size: int) -> tuple[int, Array]:
+        """Memory of the emulator's half: for the variables of PTX."""
+        at = self.next
+        self.next = -(-(at + size + GAP) // 512) * 512
+        return at, self._view(at, size)
+
+    # --- code ---
+
+    def _binary(self, content: bytes) -> int:
+        path = self.folder / f"binary{len(self.modules)}"
+        path.write_bytes(content)
+        kernels = _loaded(path, self.arch, self.program)
+        placed: dict[str, tuple[int, Array]] = {}
+        for kernel in kernels.values():
+            if isinstance(kernel, PtxKernel):
+                kernel.variables = placed
+                for variable in kernel.module.variables.values():
+                    if variable.space in ("global", "const") and variable.name not in placed:
+                        placed[variable.name] = at, content_of = self._placed(variable.size)
+                        content_of[: len(variable.content)] = np.frombuffer(variable.content, np.uint8)
+        self.modules.append(kernels)
+        return len(self.modules) - 1
+
+    def _kernel(self, binary: str, name: str) -> Any:
+        return self.modules[int(binary)][name]
+
+    def _parameters(self, _: bytes, binary: str, name: str) -> str:
+        return " ".join([f"{start} {size}" for start, size in _layout(self._kernel(binary, name))])
+
+    def _store(self, data: bytes, binary: str, offset: str, size: str, name: str) -> None:
+        self._variable(binary, name)[int(offset) : int(offset) + int(size)] = np.frombuffer(data, np.uint8)
+
+    def _fetch(self, _: bytes, binary: str, offset: str, size: str, name: str) -> bytes:
+        return bytes(self._variable(binary, name)[int(offset) : int(offset) + int(size)])
+
+    def _address(self, _: bytes, binary: str, _offset: str, _size: str, name: str) -> int:
+        kernel = self._any(binary)
+        if not isinstance(kernel, PtxKernel):
+            raise Error(f"the address of the variable {name} is asked for (hipGetSymbolAddress), which is not covered")
+        return kernel.variables[name][0]
+
+    def _any(self, binary: str) -> Any:
+        return next(iter(self.modules[int(binary)].values()))
+
+    def _variable(self, binary: str, name: str) -> Array:
+        """The bytes of a variable, as they are now."""
+        kernel = self._any(binary)
+        if isinstance(kernel, PtxKernel):
+            if name not in kernel.variables:
+                raise Error(f"the PTX has no variable {name}")
+            return kernel.variables[name][1]
+        found: Array = np.frombuffer(kernel.variables.named(name), np.uint8)
+        return found
+
+    # --- launches ---
+
+    def _launch(self, data: bytes, binary: str, *rest: str) -> None:
+        *sizes, shared, name = rest
+        grid, block, cluster = (tuple(map(int, sizes[first : first + 3])) for first in (0, 3, 6))
+        kernel, report, stopped = self._kernel(binary, name), None, None
+        options = {**self.options, "cluster": cluster if max(cluster) > 1 else None}
+        try:
+            report = launch(kernel, grid, block, arguments=data, shared=int(shared), **options)
+        except Error as error:
+            stopped = str(error)
+        one = ProgramLaunch(len(self.launches), kernel.cpp_name, grid, block, report, stopped)
+        self.launches.append(one)
+        if self.on_launch is not None:
+            self.on_launch(one)
+        if stopped is not None:
+            raise Error(stopped)
+
+    # --- the device ---
+
+    def _name(self, _: bytes) -> str:
+        return f"mmacalc ({self._target(b'')})"
+
+    def _target(self, _: bytes) -> str:
+        if self.modules:
+            return str(self._any("0").target)
+        return self.arch or ("sm_80" if self.program.cuda else "gfx942")
+
+    def _property(self, _: bytes, name: str) -> int:
+        target = self._target(b"")
+        record = architecture(target)
+        if name == "processors":
+            return self.processors
+        if name == "wave":
+            return record.wave(None)
+        if name == "version":
+            return CUDA_VERSION if self.program.cuda else HIP_VERSION
+        if not self.program.cuda:
+            digits = target.removeprefix("gfx")
+            return {"shared": record.lds_bytes, "optin": record.lds_bytes, "major": int(digits[:-2]),
+                    "minor": int(digits[-2], 16)}[name]  # fmt: skip
+        number = int("".join(filter(str.isdigit, target)))
+        major, minor = divmod(number, 10)
+        small = major == 12 or number in (86, 87, 88, 89)
+        return {"shared": 49152, "optin": SMALL_SHARED if small else SHARED.get(major, SMALL_SHARED), "major": major,
+                "minor": minor}[name]  # fmt: skip
+
+
+def _loaded(path: Path, arch: str | None, program: Program) -> Mapping[str, Any]:
+    try:
+        return load(path, arch)
+    except Error as error:
+        raise Error(f"{program.file.name}: {str(error).replace(str(path), program.file.name)}") from None
+
+
+def _layout(kernel: Any) -> list[tuple[int, int]]:
+    """Where the arguments of a kernel lie, and how long they are."""
+    if isinstance(kernel, PtxKernel):
+        from ..kernels.ptx.compiler import compile_kernel
+
+        parameters = compile_kernel(kernel.module, kernel.name).parameters
+        return [(start, variable.size) for start, variable in parameters.values()]
+    return [(one.offset, one.size) for one in kernel.given_arguments]

@@ -1,0 +1,745 @@
+// A runtime of CUDA or HIP for programs that run without a GPU: memory is the host's, and each launch is a question to
+// the process that emulates it. Compiled where it is used, with the headers that the program was compiled with, as
+// libcudart (-DCUDA) or libamdhip64 (-DHIP); see building.py.
+//
+// Device memory lies in a file that both processes map (MMACALC_MEMORY), at one address: a pointer means the same to the
+// program, to its kernels and to the emulator. Questions and answers go through a socket (MMACALC_SOCKET), each with its
+// length in front (8 bytes): words in the first line, bytes behind it. An answer begins with + or -.
+#ifdef CUDA
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#define GPU(name) cuda##name
+#define HIDDEN(name) __cuda##name
+#else
+#ifndef __HIP_PLATFORM_AMD__
+#define __HIP_PLATFORM_AMD__ 1
+#endif
+#include <hip/hip_runtime_api.h>
+#define GPU(name) hip##name
+#define HIDDEN(name) __hip##name
+#endif
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+using Error = GPU(Error_t);
+using Stream = GPU(Stream_t);
+using Event = GPU(Event_t);
+
+namespace {
+
+constexpr Error Success = GPU(Success), Invalid = GPU(ErrorInvalidValue), NotFound = GPU(ErrorInvalidSymbol);
+constexpr Error Failed = GPU(ErrorLaunchFailure);
+constexpr uintptr_t BASE = 0x710000000000;
+constexpr size_t WHOLE = size_t(1) << 40, GAP = 1 << 16;  // what lies between two allocations is out of bounds of both
+
+struct Function { std::string binary, name; };
+struct Variable { std::string binary, name; size_t size; };
+struct Block { size_t size; bool device; };
+
+struct State {
+  std::recursive_mutex mutex;
+  int socket = -1, memory = -1;
+  uintptr_t next = BASE;
+  std::map<uintptr_t, Block> blocks;
+  std::map<const void *, Function> functions;
+  std::map<const void *, Variable> variables;
+  Error last = Success, broken = Success;  // what the last call gave; what a launch that was stopped left
+  dim3 grid, block; size_t shared = 0; Stream stream = nullptr;  // of <<< >>>
+};
+
+[[noreturn]] void stop(const char *format, ...) {
+  va_list rest;
+  va_start(rest, format);
+  fflush(stdout);
+  fprintf(stderr, "mmacalc: ");
+  vfprintf(stderr, format, rest);
+  fprintf(stderr, "\n");
+  _exit(2);
+}
+
+int handed(const char *name) {
+  const char *given = getenv(name);
+  if (!given) stop("start the program by `mmacalc run-program`: its runtime is loaded, and there is no emulator");
+  return atoi(given);
+}
+
+State &state() {
+  static State *one = [] {
+    auto *made = new State;
+    made->socket = handed("MMACALC_SOCKET");
+    made->memory = handed("MMACALC_MEMORY");
+    void *at = mmap((void *)BASE, WHOLE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+                    made->memory, 0);
+    if (at != (void *)BASE) stop("the addresses from %#zx on, where device memory lies, are taken", (size_t)BASE);
+    return made;
+  }();
+  return *one;
+}
+
+struct Locked {
+  State &its = state();
+  std::lock_guard<std::recursive_mutex> guard{its.mutex};
+  State *operator->() { return &its; }
+};
+
+Error gives(Error error) {
+  if (error != Success) state().last = error;
+  return error;
+}
+
+void send(int socket, const void *from, size_t size) {
+  for (const char *at = (const char *)from; size;) {
+    ssize_t done = write(socket, at, size);
+    if (done <= 0) stop("the emulator has gone");
+    at += done, size -= done;
+  }
+}
+
+void receive(int socket, void *to, size_t size) {
+  for (char *at = (char *)to; size;) {
+    ssize_t done = read(socket, at, size);
+    if (done <= 0) stop("the emulator has gone");
+    at += done, size -= done;
+  }
+}
+
+// Asks the emulator; whether the answer is yes, and its words.
+bool ask(State &its, const std::string &words, const void *data, size_t size, std::string &answer) {
+  fflush(stdout);
+  uint64_t whole = words.size() + 1 + size;
+  send(its.socket, &whole, 8);
+  send(its.socket, words.data(), words.size());
+  send(its.socket, "\n", 1);
+  send(its.socket, data, size);
+  receive(its.socket, &whole, 8);
+  answer.resize(whole);
+  receive(its.socket, &answer[0], whole);
+  bool yes = !answer.empty() && answer[0] == '+';
+  answer.erase(0, 1);
+  return yes;
+}
+
+std::string asked(const std::string &words, const void *data = "", size_t size = 0) {
+  std::string answer;
+  if (!ask(state(), words, data, size, answer)) stop("%s", answer.c_str());
+  return answer;
+}
+
+// --- memory ---
+
+Error allocate(void **to, size_t size, bool device = true) {
+  Locked its;
+  if (!to) return gives(Invalid);
+  *to = nullptr;
+  if (!size) return Success;
+  uintptr_t at = its->next;
+  if (size > WHOLE / 2 || at + size + GAP > BASE + WHOLE / 2) return gives(GPU(ErrorMemoryAllocation));  // see its.program
+  its->next = (at + size + GAP + 511) / 512 * 512;
+  its->blocks[at] = {size, device};
+  asked("allocate " + std::to_string(at) + " " + std::to_string(size));
+  *to = (void *)at;
+  return Success;
+}
+
+Error release(void *at) {
+  Locked its;
+  if (!at) return Success;
+  auto found = its->blocks.find((uintptr_t)at);
+  if (found == its->blocks.end()) return gives(Invalid);
+  asked("release " + std::to_string(found->first));
+#ifdef FALLOC_FL_PUNCH_HOLE
+  // Whole pages that this allocation alone has: the gap behind it is larger than one.
+  uintptr_t from = (found->first - BASE + 4095) / 4096 * 4096, to = (found->first - BASE + found->second.size) / 4096 * 4096;
+  if (to > from) fallocate(its->memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, to - from);
+#endif
+  its->blocks.erase(found);
+  return Success;
+}
+
+bool in_memory(const void *at) { return (uintptr_t)at - BASE < WHOLE; }
+
+// The allocation that holds an address.
+std::map<uintptr_t, Block>::iterator around(State &its, const void *at) {
+  auto found = its.blocks.upper_bound((uintptr_t)at);
+  if (found == its.blocks.begin()) return its.blocks.end();
+  --found;
+  return (uintptr_t)at < found->first + found->second.size ? found : its.blocks.end();
+}
+
+// Whether bytes of device memory lie in one allocation; those of the host are the program's business.
+bool reaches(const void *at, size_t size) {
+  Locked its;
+  if (!in_memory(at) || (uintptr_t)at >= BASE + WHOLE / 2) return true;
+  auto found = around(its.its, at);
+  return found != its->blocks.end() && (uintptr_t)at + size <= found->first + found->second.size;
+}
+
+Error copy(void *to, const void *from, size_t size) {
+  if (state().broken != Success) return gives(state().broken);
+  if (!size) return Success;
+  if (!to || !from || !reaches(to, size) || !reaches(from, size)) return gives(Invalid);
+  memmove(to, from, size);
+  return Success;
+}
+
+Error copy_rows(void *to, size_t to_step, const void *from, size_t from_step, size_t width, size_t height) {
+  for (size_t row = 0; row < height; row++) {
+    Error error = copy((char *)to + row * to_step, (const char *)from + row * from_step, width);
+    if (error != Success) return error;
+  }
+  return Success;
+}
+
+Error fill(void *to, int value, size_t size) {
+  if (state().broken != Success) return gives(state().broken);
+  if (!reaches(to, size)) return gives(Invalid);
+  memset(to, value, size);
+  return Success;
+}
+
+Error variable(const void *symbol, size_t size, size_t offset, std::string &words) {
+  Locked its;
+  auto found = its->variables.find(symbol);
+  if (found == its->variables.end()) return gives(NotFound);
+  if (offset + size > found->second.size) return gives(Invalid);
+  words = found->second.binary + " " + std::to_string(offset) + " " + std::to_string(size) + " " + found->second.name;
+  return Success;
+}
+
+Error to_variable(const void *symbol, const void *from, size_t size, size_t offset) {
+  std::string words;
+  Error error = variable(symbol, size, offset, words);
+  if (error == Success) asked("store " + words, from, size);
+  return error;
+}
+
+Error from_variable(void *to, const void *symbol, size_t size, size_t offset) {
+  std::string words;
+  Error error = variable(symbol, size, offset, words);
+  if (error != Success) return error;
+  std::string bytes = asked("fetch " + words);
+  memcpy(to, bytes.data(), size);
+  return Success;
+}
+
+// --- launches ---
+
+std::string sizes(dim3 one) {
+  return std::to_string(one.x) + " " + std::to_string(one.y) + " " + std::to_string(one.z) + " ";
+}
+
+// arguments: a pointer to each; or, if there are none, all of them as they lie in memory.
+Error launch(const Function &one, dim3 grid, dim3 block, dim3 cluster, void **arguments, const void *buffer, size_t bytes,
+             size_t shared) {
+  Locked its;
+  if (its->broken != Success) return gives(its->broken);
+  std::string packed, answer;
+  if (arguments) {
+    // An offset and a size for each.
+    std::string listed = asked("parameters " + one.binary + " " + one.name);
+    const char *at = listed.c_str();
+    for (char *end;; at = end) {
+      size_t offset = strtoull(at, &end, 10);
+      if (end == at) break;
+      size_t size = strtoull(end, &end, 10);
+      if (packed.size() < offset + size) packed.resize(offset + size);
+      memcpy(&packed[offset], *arguments++, size);
+    }
+  } else if (buffer) {
+    packed.assign((const char *)buffer, bytes);
+  }
+  std::string words = "launch " + one.binary + " " + sizes(grid) + sizes(block) + sizes(cluster) + std::to_string(shared) +
+                      " " + one.name;
+  if (ask(its.its, words, packed.data(), packed.size(), answer)) return Success;
+  return gives(its->broken = Failed);
+}
+
+Error launch(const void *function, dim3 grid, dim3 block, dim3 cluster, void **arguments, size_t shared) {
+  Locked its;
+  auto found = its->functions.find(function);
+  if (found == its->functions.end()) return gives(GPU(ErrorInvalidDeviceFunction));
+  return launch(found->second, grid, block, cluster, arguments, nullptr, 0, shared);
+}
+
+const dim3 ONE{1, 1, 1};
+
+// --- the device ---
+
+// A number that describes the device, as the emulator says.
+long long property(const char *name) {
+  static std::map<std::string, long long> known;
+  Locked its;
+  auto found = known.find(name);
+  if (found == known.end()) found = known.emplace(name, atoll(asked(std::string("property ") + name).c_str())).first;
+  return found->second;
+}
+
+template <class Properties> void describe(Properties *one) {
+  memset((void *)one, 0, sizeof *one);
+  std::string name = asked("name");
+  snprintf(one->name, sizeof one->name, "%s", name.c_str());
+  one->totalGlobalMem = WHOLE / 4;
+  one->sharedMemPerBlock = property("shared");
+  one->regsPerBlock = 65536;
+  one->warpSize = property("wave");
+  one->maxThreadsPerBlock = 1024;
+  for (int axis = 0; axis < 3; axis++) one->maxThreadsDim[axis] = axis < 2 ? 1024 : 64;
+  for (int axis = 0; axis < 3; axis++) one->maxGridSize[axis] = axis ? 65535 : 0x7fffffff;
+  one->totalConstMem = 65536;
+  one->major = property("major");
+  one->minor = property("minor");
+  one->multiProcessorCount = property("processors");
+  one->maxThreadsPerMultiProcessor = 2048;
+  one->concurrentKernels = one->cooperativeLaunch = one->managedMemory = one->canMapHostMemory = 1;
+#ifdef CUDA
+  one->sharedMemPerBlockOptin = property("optin");
+  one->sharedMemPerMultiprocessor = property("optin") + 1024;
+  one->unifiedAddressing = 1;
+  one->regsPerMultiprocessor = 65536;
+  one->maxBlocksPerMultiProcessor = 32;
+#else
+  one->maxSharedMemoryPerMultiProcessor = property("shared");
+  std::string target = asked("target");
+  snprintf(one->gcnArchName, sizeof one->gcnArchName, "%s", target.c_str());
+#endif
+}
+
+double now() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1e3 + time.tv_nsec * 1e-6;
+}
+
+}  // namespace
+
+extern "C" {
+
+// --- what the compiler emits ---
+
+void **HIDDEN(RegisterFatBinary)(void *given) {
+  struct Wrapper { int magic, version; const unsigned char *data; void *rest; };
+  const unsigned char *data = ((Wrapper *)given)->data;
+  Locked its;
+  size_t size = 0;
+#ifdef CUDA
+  unsigned short header; unsigned long long rest;
+  memcpy(&header, data + 6, 2), memcpy(&rest, data + 8, 8);
+  size = header + rest;
+#else
+  if (!memcmp(data, "__CLANG_OFFLOAD_BUNDLE__", 24)) {
+    uint64_t count, entry[3];
+    memcpy(&count, data + 24, 8);
+    const unsigned char *at = data + 32;
+    for (uint64_t number = 0; number < count; number++, at += 24 + entry[2]) {
+      memcpy(entry, at, 24);
+      if (entry[0] + entry[1] > size) size = entry[0] + entry[1];
+    }
+  } else if (!memcmp(data, "CCOB", 4)) {  // from its version 2 on with the whole size at 8: 32 bits, 64 from 3 on
+    unsigned short version; uint32_t small; uint64_t large;
+    memcpy(&version, data + 4, 2), memcpy(&small, data + 8, 4), memcpy(&large, data + 8, 8);
+    size = version > 2 ? large : small;
+  }
+#endif
+  return (void **)new std::string(asked("binary", data, size));
+}
+
+void HIDDEN(UnregisterFatBinary)(void **) {}
+
+void HIDDEN(RegisterFunction)(void **binary, const void *host, char *, const char *name, unsigned, void *, void *, void *,
+                              void *, int *) {
+  Locked its;
+  its->functions[host] = {*(std::string *)binary, name};
+}
+
+void HIDDEN(RegisterVar)(void **binary, void *host, char *, const char *name, int, size_t size, int, int) {
+  Locked its;
+  its->variables[host] = {*(std::string *)binary, name, size};
+}
+
+Error HIDDEN(PopCallConfiguration)(dim3 *grid, dim3 *block, size_t *shared, Stream *stream) {
+  Locked its;
+  *grid = its->grid, *block = its->block, *shared = its->shared, *stream = its->stream;
+  return Success;
+}
+
+#ifdef CUDA
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, Stream stream) {
+#else
+Error __hipPushCallConfiguration(dim3 grid, dim3 block, size_t shared, Stream stream) {
+#endif
+  Locked its;
+  its->grid = grid, its->block = block, its->shared = shared, its->stream = stream;
+  return Success;
+}
+
+#ifdef CUDA
+void __cudaRegisterFatBinaryEnd(void **) {}
+char __cudaInitModule(void **) { return 1; }
+Error __cudaGetKernel(cudaKernel_t *kernel, const void *function) { *kernel = (cudaKernel_t)function; return Success; }
+Error __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared, Stream) {
+  return launch((const void *)kernel, grid, block, ONE, arguments, shared);
+}
+#endif
+
+// --- launches ---
+
+Error GPU(LaunchKernel)(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, Stream) {
+  return launch(function, grid, block, ONE, arguments, shared);
+}
+#ifdef CUDA
+Error cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, Stream) {
+#else
+Error hipLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **arguments, unsigned shared, Stream) {
+#endif
+  return launch(function, grid, block, ONE, arguments, shared);
+}
+
+#ifdef CUDA
+Error cudaLaunchKernelExC(const cudaLaunchConfig_t *one, const void *function, void **arguments) {
+  dim3 cluster = ONE;
+  for (unsigned number = 0; number < one->numAttrs; number++)
+    if (one->attrs[number].id == cudaLaunchAttributeClusterDimension) {
+      auto &given = one->attrs[number].val.clusterDim;
+      cluster = dim3(given.x, given.y, given.z);
+    }
+  return launch(function, one->gridDim, one->blockDim, cluster, arguments, one->dynamicSmemBytes);
+}
+#else
+Error hipExtLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, Stream, Event, Event,
+                         int) {
+  return launch(function, grid, block, ONE, arguments, shared);
+}
+
+// A module is the number of its binary, a function of it the name behind that.
+Error hipModuleLoadData(hipModule_t *module, const void *image) {
+  const unsigned char *data = (const unsigned char *)image;
+  if (memcmp(data, "\177ELF", 4)) {
+    struct { int magic, version; const void *data; void *rest; } wrapper{0, 1, image, nullptr};
+    *module = (hipModule_t)__hipRegisterFatBinary(&wrapper);
+    return Success;
+  }
+  uint64_t sections; uint16_t size, count;  // the section headers are what comes last in the file
+  memcpy(&sections, data + 40, 8), memcpy(&size, data + 58, 2), memcpy(&count, data + 60, 2);
+  *module = (hipModule_t) new std::string(asked("binary", data, sections + (size_t)size * count));
+  return Success;
+}
+Error hipModuleLoadDataEx(hipModule_t *module, const void *image, unsigned, hipJitOption *, void **) {
+  return hipModuleLoadData(module, image);
+}
+Error hipModuleLoad(hipModule_t *module, const char *path) {
+  FILE *file = fopen(path, "rb");
+  if (!file) return gives(hipErrorFileNotFound);
+  std::string content;
+  char part[1 << 16];
+  for (size_t count; (count = fread(part, 1, sizeof part, file));) content.append(part, count);
+  fclose(file);
+  *module = (hipModule_t) new std::string(asked("binary", content.data(), content.size()));
+  return Success;
+}
+Error hipModuleUnload(hipModule_t) { return Success; }
+Error hipModuleGetFunction(hipFunction_t *function, hipModule_t module, const char *name) {
+  *function = (hipFunction_t) new Function{*(std::string *)module, name};
+  return Success;
+}
+Error hipModuleLaunchKernel(hipFunction_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                            unsigned bz, unsigned shared, Stream, void **arguments, void **extra) {
+  const void *buffer = nullptr;
+  size_t bytes = 0;
+  for (; extra && *extra != HIP_LAUNCH_PARAM_END; extra += 2) {
+    if (*extra == HIP_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[1];
+    if (*extra == HIP_LAUNCH_PARAM_BUFFER_SIZE) bytes = *(size_t *)extra[1];
+  }
+  return launch(*(Function *)function, dim3(gx, gy, gz), dim3(bx, by, bz), ONE, arguments, buffer, bytes, shared);
+}
+#endif
+
+// --- memory ---
+
+Error GPU(Malloc)(void **to, size_t size) { return allocate(to, size); }
+Error GPU(Free)(void *at) { return release(at); }
+Error GPU(MallocAsync)(void **to, size_t size, Stream) { return allocate(to, size); }
+Error GPU(FreeAsync)(void *at, Stream) { return release(at); }
+Error GPU(MallocManaged)(void **to, size_t size, unsigned) { return allocate(to, size); }
+Error GPU(HostAlloc)(void **to, size_t size, unsigned) { return allocate(to, size, false); }
+Error GPU(MallocHost)(void **to, size_t size) { return allocate(to, size, false); }
+Error GPU(FreeHost)(void *at) { return release(at); }
+Error GPU(HostGetDevicePointer)(void **to, void *at, unsigned) { *to = at; return in_memory(at) ? Success : gives(Invalid); }
+#ifdef HIP
+Error hipHostMalloc(void **to, size_t size, unsigned) { return allocate(to, size, false); }
+Error hipHostFree(void *at) { return release(at); }
+Error hipExtMallocWithFlags(void **to, size_t size, unsigned) { return allocate(to, size); }
+#endif
+Error GPU(MallocPitch)(void **to, size_t *pitch, size_t width, size_t height) {
+  *pitch = (width + 511) / 512 * 512;
+  return allocate(to, *pitch * height);
+}
+Error GPU(Memcpy)(void *to, const void *from, size_t size, GPU(MemcpyKind)) { return copy(to, from, size); }
+Error GPU(MemcpyAsync)(void *to, const void *from, size_t size, GPU(MemcpyKind), Stream) { return copy(to, from, size); }
+Error GPU(Memcpy2D)(void *to, size_t to_step, const void *from, size_t from_step, size_t width, size_t height,
+                    GPU(MemcpyKind)) {
+  return copy_rows(to, to_step, from, from_step, width, height);
+}
+Error GPU(Memcpy2DAsync)(void *to, size_t to_step, const void *from, size_t from_step, size_t width, size_t height,
+                         GPU(MemcpyKind), Stream) {
+  return copy_rows(to, to_step, from, from_step, width, height);
+}
+Error GPU(Memset)(void *to, int value, size_t size) { return fill(to, value, size); }
+Error GPU(MemsetAsync)(void *to, int value, size_t size, Stream) { return fill(to, value, size); }
+#ifdef HIP
+Error hipMemcpyWithStream(void *to, const void *from, size_t size, hipMemcpyKind, Stream) { return copy(to, from, size); }
+Error hipMemcpyHtoD(hipDeviceptr_t to, void *from, size_t size) { return copy(to, from, size); }
+Error hipMemcpyDtoH(void *to, hipDeviceptr_t from, size_t size) { return copy(to, from, size); }
+Error hipMemcpyDtoD(hipDeviceptr_t to, hipDeviceptr_t from, size_t size) { return copy(to, from, size); }
+Error hipMemsetD8(hipDeviceptr_t to, unsigned char value, size_t size) { return fill(to, value, size); }
+Error hipMemsetD32(hipDeviceptr_t to, int value, size_t count) {
+  if (!reaches(to, count * 4)) return gives(Invalid);
+  for (size_t number = 0; number < count; number++) ((int *)to)[number] = value;
+  return Success;
+}
+#endif
+Error GPU(MemcpyToSymbol)(const void *symbol, const void *from, size_t size, size_t offset, GPU(MemcpyKind)) {
+  return to_variable(symbol, from, size, offset);
+}
+Error GPU(MemcpyToSymbolAsync)(const void *symbol, const void *from, size_t size, size_t offset, GPU(MemcpyKind), Stream) {
+  return to_variable(symbol, from, size, offset);
+}
+Error GPU(MemcpyFromSymbol)(void *to, const void *symbol, size_t size, size_t offset, GPU(MemcpyKind)) {
+  return from_variable(to, symbol, size, offset);
+}
+Error GPU(MemcpyFromSymbolAsync)(void *to, const void *symbol, size_t size, size_t offset, GPU(MemcpyKind), Stream) {
+  return from_variable(to, symbol, size, offset);
+}
+Error GPU(GetSymbolSize)(size_t *size, const void *symbol) {
+  Locked its;
+  auto found = its->variables.find(symbol);
+  if (found == its->variables.end()) return gives(NotFound);
+  *size = found->second.size;
+  return Success;
+}
+Error GPU(GetSymbolAddress)(void **to, const void *symbol) {
+  std::string words;
+  Error error = variable(symbol, 0, 0, words);
+  if (error == Success) *to = (void *)(uintptr_t)strtoull(asked("address " + words).c_str(), nullptr, 10);
+  return error;
+}
+Error GPU(MemGetInfo)(size_t *left, size_t *all) {
+  *all = WHOLE / 4;
+  *left = *all - *all / 16;
+  return Success;
+}
+#ifdef CUDA
+Error cudaPointerGetAttributes(cudaPointerAttributes *one, const void *at) {
+#else
+Error hipPointerGetAttributes(hipPointerAttribute_t *one, const void *at) {
+#endif
+  memset((void *)one, 0, sizeof *one);
+  Locked its;
+  auto found = around(its.its, at);
+#ifdef CUDA
+  one->type = found == its->blocks.end() ? cudaMemoryTypeUnregistered
+                                         : found->second.device ? cudaMemoryTypeDevice : cudaMemoryTypeHost;
+#else
+  if (found == its->blocks.end()) return gives(Invalid);
+#if HIP_VERSION_MAJOR >= 6
+  one->type = found->second.device ? hipMemoryTypeDevice : hipMemoryTypeHost;
+#else
+  one->memoryType = found->second.device ? hipMemoryTypeDevice : hipMemoryTypeHost;
+#endif
+#endif
+  if (found != its->blocks.end()) one->devicePointer = (void *)at;
+  if (found != its->blocks.end() && !found->second.device) one->hostPointer = (void *)at;
+  return Success;
+}
+
+// --- streams and events: all that is asked for has been done ---
+
+Error GPU(StreamCreate)(Stream *one) { *one = (Stream)malloc(1); return Success; }
+Error GPU(StreamCreateWithFlags)(Stream *one, unsigned) { return GPU(StreamCreate)(one); }
+Error GPU(StreamCreateWithPriority)(Stream *one, unsigned, int) { return GPU(StreamCreate)(one); }
+Error GPU(StreamDestroy)(Stream one) { free((void *)one); return Success; }
+Error GPU(StreamSynchronize)(Stream) { return gives(state().broken); }
+Error GPU(StreamQuery)(Stream) { return gives(state().broken); }
+Error GPU(StreamWaitEvent)(Stream, Event, unsigned) { return Success; }
+Error GPU(DeviceSynchronize)(void) { return gives(state().broken); }
+Error GPU(DeviceGetStreamPriorityRange)(int *low, int *high) { *low = *high = 0; return Success; }
+Error GPU(EventCreate)(Event *one) { *one = (Event) new double(0); return Success; }
+Error GPU(EventCreateWithFlags)(Event *one, unsigned) { return GPU(EventCreate)(one); }
+Error GPU(EventDestroy)(Event one) { delete (double *)one; return Success; }
+Error GPU(EventRecord)(Event one, Stream) { *(double *)one = now(); return Success; }
+Error GPU(EventSynchronize)(Event) { return gives(state().broken); }
+Error GPU(EventQuery)(Event) { return gives(state().broken); }
+Error GPU(EventElapsedTime)(float *to, Event from, Event until) {
+  *to = *(double *)until - *(double *)from;
+  if (!(*to > 0)) *to = 1e-3f;
+  return Success;
+}
+
+// --- the device ---
+
+Error GPU(GetDeviceCount)(int *count) { *count = 1; return Success; }
+Error GPU(GetDevice)(int *number) { *number = 0; return Success; }
+Error GPU(SetDevice)(int number) { return number ? gives(GPU(ErrorInvalidDevice)) : Success; }
+Error GPU(DeviceReset)(void) { return Success; }
+Error GPU(SetDeviceFlags)(unsigned) { return Success; }
+Error GPU(RuntimeGetVersion)(int *version) { *version = property("version"); return Success; }
+Error GPU(DriverGetVersion)(int *version) { *version = property("version"); return Success; }
+#ifdef CUDA
+Error cudaGetDeviceProperties(cudaDeviceProp *one, int) { describe(one); return Success; }
+#undef cudaGetDeviceProperties
+#if CUDART_VERSION < 13000
+Error cudaGetDeviceProperties_v2(cudaDeviceProp *one, int) { describe(one); return Success; }
+#endif
+#else
+Error hipGetDeviceProperties(hipDeviceProp_t *one, int) { describe(one); return Success; }
+Error hipInit(unsigned) { return Success; }
+#endif
+#ifdef CUDA
+Error cudaDeviceGetAttribute(int *to, cudaDeviceAttr what, int) {
+  switch (what) {
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *to = property("optin"); break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *to = property("optin") + 1024; break;
+    case cudaDevAttrReservedSharedMemoryPerBlock: *to = 1024; break;
+    case cudaDevAttrMaxSharedMemoryPerBlock: *to = property("shared"); break;
+    case cudaDevAttrMultiProcessorCount: *to = property("processors"); break;
+    case cudaDevAttrComputeCapabilityMajor: *to = property("major"); break;
+    case cudaDevAttrComputeCapabilityMinor: *to = property("minor"); break;
+    case cudaDevAttrMaxThreadsPerBlock: case cudaDevAttrMaxBlockDimX: case cudaDevAttrMaxBlockDimY: *to = 1024; break;
+    case cudaDevAttrMaxBlockDimZ: *to = 64; break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor: *to = 2048; break;
+    case cudaDevAttrMaxBlocksPerMultiprocessor: *to = 32; break;
+    case cudaDevAttrMaxRegistersPerBlock: case cudaDevAttrMaxRegistersPerMultiprocessor: *to = 65536; break;
+    case cudaDevAttrMaxGridDimX: *to = 0x7fffffff; break;
+    case cudaDevAttrMaxGridDimY: case cudaDevAttrMaxGridDimZ: *to = 65535; break;
+    case cudaDevAttrTotalConstantMemory: *to = 65536; break;
+    case cudaDevAttrWarpSize: *to = property("wave"); break;
+    case cudaDevAttrCooperativeLaunch: case cudaDevAttrUnifiedAddressing: case cudaDevAttrManagedMemory:
+    case cudaDevAttrConcurrentManagedAccess: case cudaDevAttrMemoryPoolsSupported: case cudaDevAttrClusterLaunch:
+      *to = 1; break;
+    default: stop("cudaDeviceGetAttribute of attribute %d is not known", (int)what);
+  }
+  return Success;
+}
+#else
+Error hipDeviceGetAttribute(int *to, hipDeviceAttribute_t what, int) {
+  switch (what) {
+    case hipDeviceAttributeMaxSharedMemoryPerBlock: case hipDeviceAttributeMaxSharedMemoryPerMultiprocessor:
+      *to = property("shared"); break;
+    case hipDeviceAttributeMultiprocessorCount: *to = property("processors"); break;
+    case hipDeviceAttributeComputeCapabilityMajor: *to = property("major"); break;
+    case hipDeviceAttributeComputeCapabilityMinor: *to = property("minor"); break;
+    case hipDeviceAttributeMaxThreadsPerBlock: case hipDeviceAttributeMaxBlockDimX: case hipDeviceAttributeMaxBlockDimY:
+    case hipDeviceAttributeMaxBlockDimZ: *to = 1024; break;
+    case hipDeviceAttributeMaxThreadsPerMultiProcessor: *to = 2048; break;
+    case hipDeviceAttributeMaxRegistersPerBlock: *to = 65536; break;
+    case hipDeviceAttributeMaxGridDimX: case hipDeviceAttributeMaxGridDimY: case hipDeviceAttributeMaxGridDimZ:
+      *to = 0x7fffffff; break;
+    case hipDeviceAttributeTotalConstantMemory: *to = 65536; break;
+    case hipDeviceAttributeWarpSize: *to = property("wave"); break;
+    case hipDeviceAttributeCooperativeLaunch: case hipDeviceAttributeManagedMemory: case hipDeviceAttributeCanMapHostMemory:
+      *to = 1; break;
+    default: stop("hipDeviceGetAttribute of attribute %d is not known", (int)what);
+  }
+  return Success;
+}
+#endif
+Error GPU(FuncSetAttribute)(const void *, GPU(FuncAttribute), int) { return Success; }
+#ifdef CUDA
+Error cudaFuncSetCacheConfig(const void *, cudaFuncCache) { return Success; }
+Error cudaDeviceSetCacheConfig(cudaFuncCache) { return Success; }
+Error cudaDeviceSetLimit(cudaLimit, size_t) { return Success; }
+Error cudaProfilerStart(void) { return Success; }
+Error cudaProfilerStop(void) { return Success; }
+Error cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *count, const void *, int, size_t, unsigned) {
+  *count = 1;
+  return Success;
+}
+Error cudaOccupancyMaxActiveClusters(int *count, const void *, const cudaLaunchConfig_t *one) {
+  unsigned size = 1;
+  for (unsigned number = 0; number < one->numAttrs; number++)
+    if (one->attrs[number].id == cudaLaunchAttributeClusterDimension) {
+      auto &given = one->attrs[number].val.clusterDim;
+      size = given.x * given.y * given.z;
+    }
+  *count = property("processors") / size;
+  return Success;
+}
+Error cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *count, const void *, int, size_t) { *count = 1; return Success; }
+#else
+Error hipFuncSetCacheConfig(const void *, hipFuncCache_t) { return Success; }
+Error hipDeviceSetCacheConfig(hipFuncCache_t) { return Success; }
+Error hipOccupancyMaxActiveBlocksPerMultiprocessor(int *count, const void *, int, size_t) { *count = 1; return Success; }
+#endif
+Error GPU(FuncGetAttributes)(GPU(FuncAttributes) *one, const void *) {
+  memset((void *)one, 0, sizeof *one);
+  one->maxThreadsPerBlock = 1024;
+  one->numRegs = 32;
+  one->maxDynamicSharedSizeBytes = property("optin");
+  return Success;
+}
+
+// --- errors ---
+
+Error GPU(GetLastError)(void) {
+  Error error = state().last;
+  state().last = state().broken;
+  return error;
+}
+Error GPU(PeekAtLastError)(void) { return state().last; }
+const char *GPU(GetErrorName)(Error error) { return error == Success ? "success" : error == Failed ? "launch failure" : "error"; }
+const char *GPU(GetErrorString)(Error error) {
+  return error == Success  ? "no error"
+         : error == Failed ? "the emulator stopped a launch, and said why"
+                           : "an argument that the runtime of mmacalc does not take";
+}
+
+#ifdef CUDA
+CUresult cuTensorMapEncodeTiled(CUtensorMap *to, CUtensorMapDataType type, cuuint32_t rank, void *at,
+                                const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box,
+                                const cuuint32_t *steps, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
+  std::string words = "map " + std::to_string(type) + " " + std::to_string(rank) + " " + std::to_string((size_t)at) + " " +
+                      std::to_string(interleave) + " " + std::to_string(swizzle) + " " + std::to_string(fill);
+  for (unsigned axis = 0; axis < rank; axis++)
+    words += " " + std::to_string(sizes[axis]) + " " + std::to_string(axis ? strides[axis - 1] : 0) + " " +
+             std::to_string(box[axis]) + " " + std::to_string(steps[axis]);
+  Locked its;
+  std::string answer;
+  if (!ask(its.its, words, "", 0, answer)) {
+    fprintf(stderr, "mmacalc: cuTensorMapEncodeTiled: %s\n", answer.c_str());
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  memcpy(to, answer.data(), sizeof *to);
+  return CUDA_SUCCESS;
+}
+CUresult cuGetErrorString(CUresult, const char **text) { *text = "error"; return CUDA_SUCCESS; }
+
+Error cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned, unsigned long long,
+                                       cudaDriverEntryPointQueryResult *result) {
+  *function = !strcmp(name, "cuTensorMapEncodeTiled") ? (void *)cuTensorMapEncodeTiled : nullptr;
+  if (result) *result = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  if (!*function) fprintf(stderr, "mmacalc: the driver's %s is not carried out\n", name);
+  return Success;
+}
+#if CUDART_VERSION < 13000
+Error cudaGetDriverEntryPoint(const char *name, void **function, unsigned long long flags,
+                              cudaDriverEntryPointQueryResult *result) {
+  return cudaGetDriverEntryPointByVersion(name, function, 0, flags, result);
+}
+#endif
+#endif
+}
