@@ -2,12 +2,14 @@
 
 import contextlib
 import inspect
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import mmacalc
+from recorded import program as recorded_program
 from test_following import SINGLE
 
 WGMMA = mmacalc.instruction("H100", "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
@@ -21,6 +23,7 @@ LAYOUT = MFMA.operand("A").layout
 CHAIN = mmacalc.chain(MFMA, MFMA, "A")
 KERNEL = mmacalc.load(".version 7.0 .target sm_80 .address_size 64 .visible .entry f() { ret; }")["f"]
 SPARSE = "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+PROGRAM = recorded_program("hip", tempfile.mkdtemp())
 RIGHT = {  # for each function, arguments that it answers
     mmacalc.instruction: {"arch": "gfx942", "name": "v_mfma_f32_16x16x16_f16"},
     mmacalc.instructions: {"arch": "gfx942"},
@@ -45,6 +48,8 @@ RIGHT = {  # for each function, arguments that it answers
                              "product": "d = a @ b.T", "progress": False},
     mmacalc.find_repairs: {"kernel": mmacalc.load(SINGLE)["k"], "grid": 1, "block": 32, "args": MATRICES,
                            "expected": {"d": MATRICES[2]}, "tolerance": 1.0, "most": 1, "progress": False},
+    mmacalc.run_program: {"command": [str(PROGRAM)], "arch": "gfx942", "schedule": 1, "limit": 1000,
+                          "processors": 2, "quiet": True},
     mmacalc.compare: {"first": MFMA, "second": MFMA},
     mmacalc.compare_numerics: {"architectures": ["sm_80"], "a": SQUARE, "b": SQUARE, "type": "f16", "shape": (8, 8, 64),
                                "distribution": "normal", "seed": 0, "promote": 0, "split_k": 1, "k_order": "ascending"},

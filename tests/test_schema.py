@@ -17,6 +17,7 @@ import mmacalc
 from mmacalc.cli import answer, command, commands
 from mmacalc.command.options import MATRICES, MATRIX_NAMES
 from ptx_cases import recorded
+from recorded import program as recorded_program
 from recorded import text as recorded_text
 from samples import sampled
 from sources import syntax_tree
@@ -105,6 +106,7 @@ SAMPLES = {
                      "run-kernel {ptx} vector_add --block 256 --args {x} {x} out:{y}:f4:256 256 --expect 3={x} "
                      "--tolerance 9"],
     "ptx-kernels": ["run-kernel {ptx}"],
+    "run-program": ["run-program {program} race"],
     "ptx-coverage": ["run-kernel {ptx} --covered"],
     "run-ptx-kernel": ["run-kernel {ptx} vector_add --block 256 --args {x} {x} out:{y}:f4:256 256 --schedule 3",
                        "run-kernel {race} k --block 64 --args out:{y}:f4:64"],
@@ -140,7 +142,8 @@ def problems(query, content):
 
 def checked(argv):
     """The query that a command line answers, its JSON validated."""
-    reply = answer([*argv, "--json"])
+    program = argv[0] == "run-program"  # what follows its program belongs to that
+    reply = answer([argv[0], "--json", *argv[1:]] if program else [*argv, "--json"])
     assert reply.status < 2, reply.err
     found = json.loads(reply.out)
     assert Draft202012Validator(SCHEMA).is_valid(found)
@@ -167,6 +170,7 @@ def files(tmp_path):
     return {
         "attend": str(tmp_path / "attend" / "gfx942"),
         "kernel": str(kernel),
+        "program": str(recorded_program("hip", tmp_path)),
         "ptx": str(tmp_path / "vector_add.ptx"),
         "gemm": str(tmp_path / "mma_gemm.ptx"),
         "a": str(tmp_path / "a.npy"),

@@ -69,14 +69,15 @@ SCHEDULES = [None if word == "-" else int(word) for word in os.environ.get("SCHE
 count = wrong = 0
 
 
-def arrays() -> list[tuple[int, np.ndarray]]:
-    """The memory of all tensors, by address."""
+def arrays() -> list[tuple[int, np.ndarray, str]]:
+    """The memory of all tensors, by address, with a name for messages."""
     found = dict(ALLOCATED)
     for one in gc.get_objects():
         if type(one) is torch.Tensor and one.device.type == "cpu" and (size := one.untyped_storage().nbytes()):
             found[one.untyped_storage().data_ptr()] = size
     return [
-        (at, np.frombuffer((ctypes.c_char * size).from_address(at), np.uint8)) for at, size in sorted(found.items())
+        (at, np.frombuffer((ctypes.c_char * size).from_address(at), np.uint8), f"a tensor of {size} bytes")
+        for at, size in sorted(found.items())
     ]
 
 
@@ -121,14 +122,14 @@ def launched(given: bytes, counts: Any, shared: int, arguments: Any) -> None:
 
 
 def record(to: Path, text: str, name: str, sizes: list[tuple[int, ...]], shared: int, parameters: bytes) -> None:
-    """A launch as tools/launch_recorder.cpp records it."""
+    """A launch as tools/record_launch.py records it."""
     to.mkdir(parents=True, exist_ok=True)
     known = arrays()
     lines = [name, *(" ".join(map(str, size)) for size in sizes), str(shared)]
-    (to / "launch.txt").write_text("\n".join([*lines, *(f"{at} {len(array)}" for at, array in known)]) + "\n")
+    (to / "launch.txt").write_text("\n".join([*lines, *(f"{at} {len(array)}" for at, array, _ in known)]) + "\n")
     (to / "kernel.ptx").write_text(text)
     (to / "parameters").write_bytes(parameters)
-    for number, (_, array) in enumerate(known):
+    for number, (_, array, _) in enumerate(known):
         array.tofile(to / f"memory{number}")
 
 

@@ -3,7 +3,7 @@
     python tools/ptx_changes.py recorded                 kernels by nvcc that tests/data/ptx has (sm_90a)
     python tools/ptx_changes.py generated                what `mmacalc generate` makes: mma.sync, wgmma, tcgen05.mma
     python tools/ptx_changes.py sm_120a matmul           kernels of tools/triton_kernels.py, by target and name
-    python tools/ptx_changes.py FOLDER ...               launches that tools/launch_recorder.cpp has recorded
+    python tools/ptx_changes.py FOLDER ...               launches that tools/record_launch.py has recorded
     --sample 20                                          changes of each kernel, evenly over their kinds (20)
     --schedules 1,2                                      the other orders of the warps that are tried
 
@@ -234,7 +234,7 @@ def study(name: str, launching: Launching, most: int, schedules: list[int | None
 
 
 def of_folder(folder: Path) -> Iterator[tuple[str, Launching]]:
-    """A recorded launch (tools/launch_recorder.cpp): the program or kernel.ptx, launch.txt, parameters and memory."""
+    """A recorded launch (tools/record_launch.py, tools/cute_programs.py): its binary or kernel.ptx, and the rest."""
     import mmacalc
     from mmacalc.ptx.fatbins import ptx_texts
 

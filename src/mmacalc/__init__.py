@@ -57,6 +57,7 @@ TEXTS = {
     "questions.classic.detail.Detail": "classic.detail:text",
     "questions.classic.layouts.MatrixLayout": "classic.layouts:matrix_text",
     "questions.classic.layouts.RegisterLayout": "classic.layouts:text",
+    "programs.running.ProgramReport": "run_program:text",
     "questions.classic.places.ElementPlaces": "classic.places:text",
     "questions.classic.places.RegisterContents": "classic.places:contents_text",
     "questions.classic.tensor_memory.CellContents": "classic.tensor_memory:contents_text",

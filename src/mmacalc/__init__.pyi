@@ -77,6 +77,7 @@ from .model import Operand as Operand
 from .model import Product as Product
 from .model.operand import TensorMemoryLocation as TensorMemoryLocation
 from .model.tile import Tile as Tile
+from .programs.running import run_program as run_program
 from .questions.compare import compare as compare
 from .questions.explain import Explanation as Explanation
 from .questions.explain import explain as explain

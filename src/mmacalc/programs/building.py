@@ -1,4 +1,4 @@
-"""The runtime library of a program, compiled on this machine: runtime.cpp with the headers of CUDA or HIP.
+"""The runtime library of a program, compiled on this machine: runtime.cpp.
 
 It stands in for libcudart or libamdhip64 under that library's name, so the dynamic linker takes it instead. What the
 program wants of the library and runtime.cpp lacks becomes a function that says so by name and ends the program.
@@ -6,20 +6,22 @@ program wants of the library and runtime.cpp lacks becomes a function that says 
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
+import tempfile
+from functools import lru_cache
 from pathlib import Path
 
+from ..base.checks import number, shown
 from ..base.errors import Error, how_to_install
+from ..base.files import reason
 from ..base.records import TupleRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from elftools.elf.elffile import ELFFile
+    from typing import Any
 
 __all__ = ["Program", "build", "program_of"]
 
@@ -41,6 +43,11 @@ class Program(TupleRecord):
     functions: tuple[str, ...]
 
     @property
+    def version(self) -> int:
+        """The version of the library."""
+        return number(self.library.rpartition(".")[2]) or 0
+
+    @property
     def cuda(self) -> bool:
         """Whether it is a CUDA program; a HIP program otherwise."""
         return self.library.startswith("libcudart")
@@ -52,11 +59,15 @@ def program_of(name: str) -> Program:
     Raises:
         Error: no such program, or one that is not linked with a runtime's shared library.
     """
-    found = shutil.which(name)
+    try:
+        found = shutil.which(name)
+        here = found is None and "/" not in name and Path(name).is_file()
+    except (OSError, ValueError) as problem:
+        raise Error(f"there is no program {shown(name)}: {reason(problem)}") from None
     if found is None:
-        hint = f", or ./{name}" if Path(name).is_file() and "/" not in name else ""
-        raise Error(f"there is no program '{name}' that can be executed; give its path, such as ./gemm{hint}")
-    path = Path(found)
+        hint = f"./{name}, for one in this folder" if here else "give its path, such as ./gemm"
+        raise Error(f"there is no program {shown(name)} that can be executed; {hint}", kind="file", file=name)
+    path = Path(found).absolute()
     try:
         from elftools.common.exceptions import ELFError
         from elftools.elf.elffile import ELFFile
@@ -70,7 +81,7 @@ def program_of(name: str) -> Program:
             raise Error(f"'{name}' is not an ELF executable; a script is started by its interpreter") from None
 
 
-def _program(path: Path, elf: ELFFile) -> Program:
+def _program(path: Path, elf: Any) -> Program:
     dynamic = elf.get_section_by_name(".dynamic")
     needed = [tag.needed for tag in dynamic.iter_tags("DT_NEEDED")] if dynamic else []
     library = next((one for one in needed if LIBRARY.fullmatch(one)), None)
@@ -97,28 +108,34 @@ def _why_not(path: Path) -> str:
 
 
 def build(program: Program, folder: Path) -> Path:
-    """Compile the runtime for a program into a folder; its path.
+    """Put the runtime for a program into a folder; its path.
 
     Raises:
-        Error: no C++ compiler, no headers, or the compiler refused something; says what it printed.
+        Error: no C++ compiler, or it refused something; says what it printed.
     """
+    target = folder / program.library
+    target.write_bytes(_compiled(program.library, program.versions, program.functions, program.cuda))
+    return target
+
+
+@lru_cache
+def _compiled(library: str, versions: tuple[str, ...], functions: tuple[str, ...], cuda: bool) -> bytes:
+    """A runtime that is called `library`, has the versions of its symbols, and answers for some functions."""
     compiler = next((found for one in COMPILERS if (found := shutil.which(one))), None)
     if compiler is None:
         raise Error(f"running a program needs a C++ compiler ({', '.join(COMPILERS[:3])}), and there is none on PATH")
-    vendor = "CUDA" if program.cuda else "HIP"
-    target = folder / program.library
-    object_file = folder / "runtime.o"
-    flags = ("-std=c++17", "-O1", "-fPIC", "-w")
-    _run(compiler, *flags, f"-D{vendor}", f"-I{_headers(program)}", "-c", str(SOURCE), "-o", str(object_file))
-    _run(compiler, "-shared", str(object_file), "-o", str(target))
-    missing = [name for name in program.functions if name not in _defined(target)]
-    stubs, script = folder / "missing.cpp", folder / "versions"
-    stubs.write_text("".join(_stubs(missing)))
-    script.write_text("".join(f"{version} {{}};\n" for version in program.versions))
-    named = [f"-Wl,--version-script={script}"] if program.versions else []
-    parts = (str(object_file), str(stubs), f"-Wl,-soname,{program.library}", *named)
-    _run(compiler, *flags, "-shared", *parts, "-o", str(target))
-    return target
+    flags = ("-std=c++17", "-O1", "-fPIC", "-w", f"-D{'CUDA' if cuda else 'HIP'}")
+    with tempfile.TemporaryDirectory() as place:
+        object_file, target, stubs, script = (
+            str(Path(place) / name) for name in ("runtime.o", "runtime.so", "missing.cpp", "versions")
+        )
+        _run(compiler, *flags, "-c", str(SOURCE), "-o", object_file)
+        known = _defined(Path(object_file))
+        Path(stubs).write_text("".join(_stubs([name for name in functions if name not in known])))
+        Path(script).write_text("".join(f"{version} {{}};\n" for version in versions))
+        named = [f"-Wl,--version-script={script}"] if versions else []
+        _run(compiler, *flags, "-shared", object_file, stubs, f"-Wl,-soname,{library}", *named, "-o", target)
+        return Path(target).read_bytes()
 
 
 def _stubs(missing: list[str]) -> Iterator[str]:
@@ -128,30 +145,12 @@ def _stubs(missing: list[str]) -> Iterator[str]:
         yield f'extern "C" void {name}() {{ fflush(stdout); fprintf(stderr, "{message}\\n"); _exit(2); }}\n'
 
 
-def _defined(library: Path) -> set[str]:
+def _defined(object_file: Path) -> set[str]:
     from elftools.elf.elffile import ELFFile
 
-    with library.open("rb") as file:
-        symbols = ELFFile(file).get_section_by_name(".dynsym").iter_symbols()
-        return {symbol.name for symbol in symbols if symbol.entry["st_shndx"] != "SHN_UNDEF"}
-
-
-def _headers(program: Program) -> Path:
-    """The folder with the runtime's headers."""
-    if program.cuda:
-        compiler, wanted = shutil.which("nvcc"), "cuda_runtime_api.h"
-        places = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda", "/opt/cuda", "/usr"]
-    else:
-        compiler, wanted = shutil.which("hipcc"), "hip/hip_runtime_api.h"
-        places = [os.environ.get("ROCM_PATH"), os.environ.get("HIP_PATH"), "/opt/rocm", "/usr"]
-    if compiler is not None:
-        places.append(str(Path(compiler).resolve().parents[1]))
-    for place in places:
-        if place and (Path(place) / "include" / wanted).is_file():
-            return Path(place) / "include"
-    home = "CUDA_HOME" if program.cuda else "ROCM_PATH"
-    raise Error(f"there is no {wanted} in {', '.join(dict.fromkeys(filter(None, places)))}; name the installation that "
-                f"the program was compiled with by the environment variable {home}")  # fmt: skip
+    with object_file.open("rb") as file:
+        table: Any = ELFFile(file).get_section_by_name(".symtab")
+        return {symbol.name for symbol in table.iter_symbols() if symbol.entry["st_shndx"] != "SHN_UNDEF"}
 
 
 def _run(*command: str) -> None:

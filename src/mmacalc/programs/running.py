@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import os
 import socket
@@ -13,15 +12,17 @@ from pathlib import Path
 
 import numpy as np
 
-from ..base.checks import arguments_checked
+from ..base.checks import arguments_checked, number, require_int, shown
 from ..base.errors import Error
 from ..base.records import TupleRecord, json_keys
-from ..catalog import architecture
-from ..kernels.device.memory import keep_at
+from ..kernels.device.launch import checked_seed
+from ..kernels.device.memory import NO_RESERVE, keep_at
 from ..kernels.launching import launch
 from ..kernels.loading import load
 from ..kernels.ptx.kernel import PtxKernel
 from .building import Program, build, program_of
+from .devices import Device
+from .tensor_maps import encoded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,20 +30,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..base.arrays import Array
-    from ..kernels.amd.report import KernelFinding, KernelReport
-    from ..kernels.ptx.report import PtxFinding, PtxReport
+    from ..kernels.amd.report import KernelReport
+    from ..kernels.ptx.report import PtxReport
 
 __all__ = ["ProgramLaunch", "ProgramReport", "run_program"]
 
 BASE, WHOLE = 0x7100_0000_0000, 1 << 40
 """Where device memory lies, and how much there is: see runtime.cpp. The program gives out the lower half."""
 GAP = 1 << 16
-CUDA_VERSION, HIP_VERSION = 13000, 60000000
-SHARED = {8: 166912, 9: 232448, 10: 232448, 11: 232448}
-"""Bytes of shared memory that a block may ask for, by the major compute capability (CUDA C++ Programming Guide,
-"Technical Specifications per Compute Capability")."""
-SMALL_SHARED = 101376
-"""Those of 8.6, 8.9 and 12.x."""
 
 
 @json_keys("number", "kernel", "grid", "block", "findings", "notes", "stopped")
@@ -57,14 +52,15 @@ class ProgramLaunch(TupleRecord):
     stopped: str | None
 
     @property
-    def findings(self) -> tuple[KernelFinding | PtxFinding, ...]:
+    def findings(self) -> tuple[Any, ...]:
         """What is wrong with the kernel."""
         return self.report.findings if self.report is not None else ()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What is remarkable, and not wrong."""
-        return self.report.notes if self.report is not None else ()
+        notes = self.report.notes if self.report is not None else ()
+        return tuple([one if isinstance(one, str) else one.sentence for one in notes])
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -123,19 +119,24 @@ def run_program(
     Traceback (most recent call last):
     mmacalc.base.errors.Error: '/bin/true' is not linked with the shared library of a runtime (libcudart.so, libamdhip64.so): a CUDA program is linked with nvcc -cudart shared, a HIP program by hipcc
     """  # noqa: E501
-    if not command:
-        raise Error("run_program takes the program and its arguments, such as ['./gemm', '512']")
+    if isinstance(command, str) or not command or not all(isinstance(word, str) for word in command):
+        raise Error(f"run_program takes the program and its arguments, such as ['./gemm', '512']; got {shown(command)}")
+    if limit is not None and require_int("limit", limit) < 1:
+        raise Error(f"limit is how many instructions may be executed, from 1 up; got {limit}")
+    if require_int("processors", processors) < 1:
+        raise Error(f"processors is how many compute units there are, from 1 up; got {processors}")
+    checked_seed(schedule)
     if not hasattr(os, "memfd_create"):
         raise Error("programs can be run on Linux alone")
     program = program_of(command[0])
-    with tempfile.TemporaryDirectory() as folder, _Emulator(program, Path(folder), arch, processors) as emulator:
+    with tempfile.TemporaryDirectory() as folder, Emulator(program, Path(folder), arch, processors) as emulator:
         emulator.options = {"schedule": schedule, "limit": limit}
         emulator.on_launch, emulator.quiet = on_launch, quiet
         status = emulator.run(command)
     return ProgramReport(str(program.file), tuple(emulator.launches), status)
 
 
-class _Emulator:
+class Emulator:
     """The process that carries out a program's launches."""
 
     options: dict[str, Any]
@@ -147,13 +148,12 @@ class _Emulator:
         self.launches: list[ProgramLaunch] = []
         self.modules: list[Mapping[str, Any]] = []
         self.blocks: dict[int, Array] = {}
-        self.variables: dict[str, int] = {}
         self.next, self.allocations = BASE + WHOLE // 2, 0
         self.file = os.memfd_create("device memory")
         os.ftruncate(self.file, WHOLE)
-        self.memory = mmap.mmap(self.file, WHOLE, flags=mmap.MAP_SHARED | 0x4000)
+        self.memory = mmap.mmap(self.file, WHOLE, flags=mmap.MAP_SHARED | NO_RESERVE)
 
-    def __enter__(self) -> _Emulator:
+    def __enter__(self) -> Emulator:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -197,10 +197,12 @@ class _Emulator:
     def answer(self, question: bytes) -> bytes:
         """The answer to a question: + and what was asked for, or - and why not."""
         words, _, data = question.partition(b"\n")
-        what, *rest = words.decode().split(" ")
+        what, *rest = [word if (value := number(word)) is None else value for word in words.decode().split(" ")]
         try:
             found = getattr(self, f"_{what}")(data, *rest)
         except Error as error:
+            if what == "binary":  # then nothing of the program can be run
+                raise
             return b"-" + str(error).encode()
         return b"+" + (found if isinstance(found, bytes) else str("" if found is None else found).encode())
 
@@ -210,14 +212,14 @@ class _Emulator:
         found: Array = np.frombuffer(self.memory, np.uint8, size, at - BASE)
         return found
 
-    def _allocate(self, _: bytes, at: str, size: str) -> None:
-        array = self._view(int(at), int(size))
+    def _allocate(self, _: bytes, at: int, size: int) -> None:
+        array = self._view(at, size)
         self.allocations += 1
-        keep_at(array, int(at), f"the program's allocation {self.allocations}")
-        self.blocks[int(at)] = array
+        keep_at(array, at, f"the program's allocation {self.allocations}")
+        self.blocks[at] = array
 
-    def _release(self, _: bytes, at: str) -> None:
-        del self.blocks[int(at)]
+    def _release(self, _: bytes, at: int) -> None:
+        del self.blocks[at]
 
     def _placed(self, size: int) -> tuple[int, Array]:
         """Memory of the emulator's half: for the variables of PTX."""
@@ -227,9 +229,9 @@ class _Emulator:
 
     # --- code ---
 
-    def _binary(self, content: bytes) -> int:
+    def _binary(self, code: bytes) -> int:
         path = self.folder / f"binary{len(self.modules)}"
-        path.write_bytes(content)
+        path.write_bytes(code)
         kernels = _loaded(path, self.arch, self.program)
         placed: dict[str, tuple[int, Array]] = {}
         for kernel in kernels.values():
@@ -237,33 +239,34 @@ class _Emulator:
                 kernel.variables = placed
                 for variable in kernel.module.variables.values():
                     if variable.space in ("global", "const") and variable.name not in placed:
-                        placed[variable.name] = at, content_of = self._placed(variable.size)
-                        content_of[: len(variable.content)] = np.frombuffer(variable.content, np.uint8)
+                        at, content = self._placed(variable.size)
+                        content[: len(variable.content)] = np.frombuffer(variable.content, np.uint8)
+                        placed[variable.name] = at, content
         self.modules.append(kernels)
         return len(self.modules) - 1
 
-    def _kernel(self, binary: str, name: str) -> Any:
-        return self.modules[int(binary)][name]
+    def _kernel(self, binary: int, name: str) -> Any:
+        return self.modules[binary][name]
 
-    def _parameters(self, _: bytes, binary: str, name: str) -> str:
+    def _parameters(self, _: bytes, binary: int, name: str) -> str:
         return " ".join([f"{start} {size}" for start, size in _layout(self._kernel(binary, name))])
 
-    def _store(self, data: bytes, binary: str, offset: str, size: str, name: str) -> None:
-        self._variable(binary, name)[int(offset) : int(offset) + int(size)] = np.frombuffer(data, np.uint8)
+    def _store(self, data: bytes, binary: int, offset: int, size: int, name: str) -> None:
+        self._variable(binary, name)[offset : offset + size] = np.frombuffer(data, np.uint8)
 
-    def _fetch(self, _: bytes, binary: str, offset: str, size: str, name: str) -> bytes:
-        return bytes(self._variable(binary, name)[int(offset) : int(offset) + int(size)])
+    def _fetch(self, _: bytes, binary: int, offset: int, size: int, name: str) -> bytes:
+        return bytes(self._variable(binary, name)[offset : offset + size])
 
-    def _address(self, _: bytes, binary: str, _offset: str, _size: str, name: str) -> int:
+    def _address(self, _: bytes, binary: int, _offset: int, _size: int, name: str) -> int:
         kernel = self._any(binary)
         if not isinstance(kernel, PtxKernel):
             raise Error(f"the address of the variable {name} is asked for (hipGetSymbolAddress), which is not covered")
         return kernel.variables[name][0]
 
-    def _any(self, binary: str) -> Any:
-        return next(iter(self.modules[int(binary)].values()))
+    def _any(self, binary: int) -> Any:
+        return next(iter(self.modules[binary].values()))
 
-    def _variable(self, binary: str, name: str) -> Array:
+    def _variable(self, binary: int, name: str) -> Array:
         """The bytes of a variable, as they are now."""
         kernel = self._any(binary)
         if isinstance(kernel, PtxKernel):
@@ -275,13 +278,13 @@ class _Emulator:
 
     # --- launches ---
 
-    def _launch(self, data: bytes, binary: str, *rest: str) -> None:
+    def _launch(self, data: bytes, binary: int, *rest: Any) -> None:
         *sizes, shared, name = rest
-        grid, block, cluster = (tuple(map(int, sizes[first : first + 3])) for first in (0, 3, 6))
+        grid, block, cluster = (tuple(sizes[first : first + 3]) for first in (0, 3, 6))
         kernel, report, stopped = self._kernel(binary, name), None, None
         options = {**self.options, "cluster": cluster if max(cluster) > 1 else None}
         try:
-            report = launch(kernel, grid, block, arguments=data, shared=int(shared), **options)
+            report = launch(kernel, grid, block, arguments=data, shared=shared, **options)
         except Error as error:
             stopped = str(error)
         one = ProgramLaunch(len(self.launches), kernel.cpp_name, grid, block, report, stopped)
@@ -293,32 +296,32 @@ class _Emulator:
 
     # --- the device ---
 
-    def _name(self, _: bytes) -> str:
-        return f"mmacalc ({self._target(b'')})"
+    @property
+    def device(self) -> Device:
+        """What the program is told of its device."""
+        target = self._any(0).target if self.modules else self.arch or ("sm_80" if self.program.cuda else "gfx942")
+        return Device(target, self.program.cuda, self.program.version, self.processors, WHOLE // 4)
 
-    def _target(self, _: bytes) -> str:
-        if self.modules:
-            return str(self._any("0").target)
-        return self.arch or ("sm_80" if self.program.cuda else "gfx942")
+    def _properties(self, _: bytes, function: str) -> bytes:
+        return self.device.properties(function)
 
-    def _property(self, _: bytes, name: str) -> int:
-        target = self._target(b"")
-        record = architecture(target)
-        if name == "processors":
-            return self.processors
-        if name == "wave":
-            return record.wave(None)
-        if name == "version":
-            return CUDA_VERSION if self.program.cuda else HIP_VERSION
-        if not self.program.cuda:
-            digits = target.removeprefix("gfx")
-            return {"shared": record.lds_bytes, "optin": record.lds_bytes, "major": int(digits[:-2]),
-                    "minor": int(digits[-2], 16)}[name]  # fmt: skip
-        number = int("".join(filter(str.isdigit, target)))
-        major, minor = divmod(number, 10)
-        small = major == 12 or number in (86, 87, 88, 89)
-        return {"shared": 49152, "optin": SMALL_SHARED if small else SHARED.get(major, SMALL_SHARED), "major": major,
-                "minor": minor}[name]  # fmt: skip
+    def _attribute(self, _: bytes, asked: int) -> int:
+        return self.device.attribute(asked)
+
+    def _function(self, _: bytes) -> bytes:
+        return self.device.function()
+
+    def _version(self, _: bytes) -> int:
+        return self.device.runtime
+
+    def _host(self, _: bytes, _memory: str) -> int:
+        return self.device.host_memory
+
+    def _map(self, _: bytes, *words: int) -> bytes:
+        """A tensor map, as cuTensorMapEncodeTiled makes it."""
+        kind, address, interleave, swizzle, fill, *axes = words
+        rows = [axes[first : first + 4] for first in range(0, len(axes), 4)]
+        return encoded(kind, address, interleave, swizzle, fill, rows)
 
 
 def _loaded(path: Path, arch: str | None, program: Program) -> Mapping[str, Any]:

@@ -1,20 +1,15 @@
 // A runtime of CUDA or HIP for programs that run without a GPU: memory is the host's, and each launch is a question to
-// the process that emulates it. Compiled where it is used, with the headers that the program was compiled with, as
-// libcudart (-DCUDA) or libamdhip64 (-DHIP); see building.py.
+// the process that emulates it. Compiled where it is used, as libcudart (-DCUDA) or libamdhip64 (-DHIP); see building.py.
+// It needs no header of either: what it declares is their binary interface (cuda_runtime_api.h of 12.4 and 13.0,
+// hip_runtime_api.h of 5.2 and 7.1), and layouts that differ from version to version are in devices.py.
 //
 // Device memory lies in a file that both processes map (MMACALC_MEMORY), at one address: a pointer means the same to the
 // program, to its kernels and to the emulator. Questions and answers go through a socket (MMACALC_SOCKET), each with its
 // length in front (8 bytes): words in the first line, bytes behind it. An answer begins with + or -.
 #ifdef CUDA
-#include <cuda.h>
-#include <cuda_runtime_api.h>
 #define GPU(name) cuda##name
 #define HIDDEN(name) __cuda##name
 #else
-#ifndef __HIP_PLATFORM_AMD__
-#define __HIP_PLATFORM_AMD__ 1
-#endif
-#include <hip/hip_runtime_api.h>
 #define GPU(name) hip##name
 #define HIDDEN(name) __hip##name
 #endif
@@ -36,14 +31,19 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-using Error = GPU(Error_t);
-using Stream = GPU(Stream_t);
-using Event = GPU(Event_t);
+#define TEXT(name) #name
+#define STRING(name) TEXT(name)
+
+using Error = int;
+using Stream = struct StreamBehind *;
+using Event = double *;
+struct dim3 { unsigned x, y, z; };
 
 namespace {
 
-constexpr Error Success = GPU(Success), Invalid = GPU(ErrorInvalidValue), NotFound = GPU(ErrorInvalidSymbol);
-constexpr Error Failed = GPU(ErrorLaunchFailure);
+// cudaError_t and hipError_t, which share their numbers
+constexpr Error Success = 0, Invalid = 1, OutOfMemory = 2, SymbolNotFound = 13, NoFunction = 98, NoDevice = 101;
+constexpr Error NoFile = 301, Failed = 719;
 constexpr uintptr_t BASE = 0x710000000000;
 constexpr size_t WHOLE = size_t(1) << 40, GAP = 1 << 16;  // what lies between two allocations is out of bounds of both
 
@@ -148,7 +148,7 @@ Error allocate(void **to, size_t size, bool device = true) {
   *to = nullptr;
   if (!size) return Success;
   uintptr_t at = its->next;
-  if (size > WHOLE / 2 || at + size + GAP > BASE + WHOLE / 2) return gives(GPU(ErrorMemoryAllocation));  // see its.program
+  if (size > WHOLE / 2 || at + size + GAP > BASE + WHOLE / 2) return gives(OutOfMemory);  // see its.program
   its->next = (at + size + GAP + 511) / 512 * 512;
   its->blocks[at] = {size, device};
   asked("allocate " + std::to_string(at) + " " + std::to_string(size));
@@ -186,7 +186,15 @@ bool reaches(const void *at, size_t size) {
   Locked its;
   if (!in_memory(at) || (uintptr_t)at >= BASE + WHOLE / 2) return true;
   auto found = around(its.its, at);
-  return found != its->blocks.end() && (uintptr_t)at + size <= found->first + found->second.size;
+  bool known = found != its->blocks.end();
+  if (known && (uintptr_t)at + size <= found->first + found->second.size) return true;
+  fflush(stdout);
+  fprintf(stderr, "mmacalc: a copy or fill of %zu bytes at %p: ", size, at);
+  if (known)
+    fprintf(stderr, "the allocation ends %zu bytes behind that\n", size_t(found->first + found->second.size - (uintptr_t)at));
+  else
+    fprintf(stderr, "no allocation is there\n");
+  return false;
 }
 
 Error copy(void *to, const void *from, size_t size) {
@@ -215,7 +223,7 @@ Error fill(void *to, int value, size_t size) {
 Error variable(const void *symbol, size_t size, size_t offset, std::string &words) {
   Locked its;
   auto found = its->variables.find(symbol);
-  if (found == its->variables.end()) return gives(NotFound);
+  if (found == its->variables.end()) return gives(SymbolNotFound);
   if (offset + size > found->second.size) return gives(Invalid);
   words = found->second.binary + " " + std::to_string(offset) + " " + std::to_string(size) + " " + found->second.name;
   return Success;
@@ -272,51 +280,46 @@ Error launch(const Function &one, dim3 grid, dim3 block, dim3 cluster, void **ar
 Error launch(const void *function, dim3 grid, dim3 block, dim3 cluster, void **arguments, size_t shared) {
   Locked its;
   auto found = its->functions.find(function);
-  if (found == its->functions.end()) return gives(GPU(ErrorInvalidDeviceFunction));
+  if (found == its->functions.end()) return gives(NoFunction);
   return launch(found->second, grid, block, cluster, arguments, nullptr, 0, shared);
 }
 
 const dim3 ONE{1, 1, 1};
 
+#ifdef CUDA
+// cudaLaunchConfig_t, cudaLaunchAttribute
+struct Attribute { int id; alignas(8) unsigned char value[64]; };
+struct Configuration {
+  dim3 grid, block;
+  size_t shared;
+  Stream stream;
+  const Attribute *attributes;
+  unsigned count;
+  dim3 cluster() const {
+    dim3 found = ONE;
+    for (unsigned number = 0; number < count; number++)
+      if (attributes[number].id == 4) memcpy(&found, attributes[number].value, sizeof found);  // ClusterDimension
+    return found;
+  }
+};
+#endif
+
 // --- the device ---
 
 // A number that describes the device, as the emulator says.
-long long property(const char *name) {
-  static std::map<std::string, long long> known;
+int number(const std::string &question) {
+  static std::map<std::string, int> known;
   Locked its;
-  auto found = known.find(name);
-  if (found == known.end()) found = known.emplace(name, atoll(asked(std::string("property ") + name).c_str())).first;
+  auto found = known.find(question);
+  if (found == known.end()) found = known.emplace(question, atoi(asked(question).c_str())).first;
   return found->second;
 }
 
-template <class Properties> void describe(Properties *one) {
-  memset((void *)one, 0, sizeof *one);
-  std::string name = asked("name");
-  snprintf(one->name, sizeof one->name, "%s", name.c_str());
-  one->totalGlobalMem = WHOLE / 4;
-  one->sharedMemPerBlock = property("shared");
-  one->regsPerBlock = 65536;
-  one->warpSize = property("wave");
-  one->maxThreadsPerBlock = 1024;
-  for (int axis = 0; axis < 3; axis++) one->maxThreadsDim[axis] = axis < 2 ? 1024 : 64;
-  for (int axis = 0; axis < 3; axis++) one->maxGridSize[axis] = axis ? 65535 : 0x7fffffff;
-  one->totalConstMem = 65536;
-  one->major = property("major");
-  one->minor = property("minor");
-  one->multiProcessorCount = property("processors");
-  one->maxThreadsPerMultiProcessor = 2048;
-  one->concurrentKernels = one->cooperativeLaunch = one->managedMemory = one->canMapHostMemory = 1;
-#ifdef CUDA
-  one->sharedMemPerBlockOptin = property("optin");
-  one->sharedMemPerMultiprocessor = property("optin") + 1024;
-  one->unifiedAddressing = 1;
-  one->regsPerMultiprocessor = 65536;
-  one->maxBlocksPerMultiProcessor = 32;
-#else
-  one->maxSharedMemoryPerMultiProcessor = property("shared");
-  std::string target = asked("target");
-  snprintf(one->gcnArchName, sizeof one->gcnArchName, "%s", target.c_str());
-#endif
+// The bytes of a structure that describes the device or a function.
+Error described(void *to, const std::string &question) {
+  std::string bytes = asked(question);
+  memcpy(to, bytes.data(), bytes.size());
+  return Success;
 }
 
 double now() {
@@ -390,8 +393,8 @@ Error __hipPushCallConfiguration(dim3 grid, dim3 block, size_t shared, Stream st
 #ifdef CUDA
 void __cudaRegisterFatBinaryEnd(void **) {}
 char __cudaInitModule(void **) { return 1; }
-Error __cudaGetKernel(cudaKernel_t *kernel, const void *function) { *kernel = (cudaKernel_t)function; return Success; }
-Error __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared, Stream) {
+Error __cudaGetKernel(void * *kernel, const void *function) { *kernel = (void *)function; return Success; }
+Error __cudaLaunchKernel(void * kernel, dim3 grid, dim3 block, void **arguments, size_t shared, Stream) {
   return launch((const void *)kernel, grid, block, ONE, arguments, shared);
 }
 #endif
@@ -410,14 +413,8 @@ Error hipLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, vo
 }
 
 #ifdef CUDA
-Error cudaLaunchKernelExC(const cudaLaunchConfig_t *one, const void *function, void **arguments) {
-  dim3 cluster = ONE;
-  for (unsigned number = 0; number < one->numAttrs; number++)
-    if (one->attrs[number].id == cudaLaunchAttributeClusterDimension) {
-      auto &given = one->attrs[number].val.clusterDim;
-      cluster = dim3(given.x, given.y, given.z);
-    }
-  return launch(function, one->gridDim, one->blockDim, cluster, arguments, one->dynamicSmemBytes);
+Error cudaLaunchKernelExC(const Configuration *one, const void *function, void **arguments) {
+  return launch(function, one->grid, one->block, one->cluster(), arguments, one->shared);
 }
 #else
 Error hipExtLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, Stream, Event, Event,
@@ -426,45 +423,45 @@ Error hipExtLaunchKernel(const void *function, dim3 grid, dim3 block, void **arg
 }
 
 // A module is the number of its binary, a function of it the name behind that.
-Error hipModuleLoadData(hipModule_t *module, const void *image) {
+Error hipModuleLoadData(std::string * *module, const void *image) {
   const unsigned char *data = (const unsigned char *)image;
   if (memcmp(data, "\177ELF", 4)) {
     struct { int magic, version; const void *data; void *rest; } wrapper{0, 1, image, nullptr};
-    *module = (hipModule_t)__hipRegisterFatBinary(&wrapper);
+    *module = (std::string *)__hipRegisterFatBinary(&wrapper);
     return Success;
   }
   uint64_t sections; uint16_t size, count;  // the section headers are what comes last in the file
   memcpy(&sections, data + 40, 8), memcpy(&size, data + 58, 2), memcpy(&count, data + 60, 2);
-  *module = (hipModule_t) new std::string(asked("binary", data, sections + (size_t)size * count));
+  *module = new std::string(asked("binary", data, sections + (size_t)size * count));
   return Success;
 }
-Error hipModuleLoadDataEx(hipModule_t *module, const void *image, unsigned, hipJitOption *, void **) {
+Error hipModuleLoadDataEx(std::string * *module, const void *image, unsigned, int *, void **) {
   return hipModuleLoadData(module, image);
 }
-Error hipModuleLoad(hipModule_t *module, const char *path) {
+Error hipModuleLoad(std::string * *module, const char *path) {
   FILE *file = fopen(path, "rb");
-  if (!file) return gives(hipErrorFileNotFound);
+  if (!file) return gives(NoFile);
   std::string content;
   char part[1 << 16];
   for (size_t count; (count = fread(part, 1, sizeof part, file));) content.append(part, count);
   fclose(file);
-  *module = (hipModule_t) new std::string(asked("binary", content.data(), content.size()));
+  *module = new std::string(asked("binary", content.data(), content.size()));
   return Success;
 }
-Error hipModuleUnload(hipModule_t) { return Success; }
-Error hipModuleGetFunction(hipFunction_t *function, hipModule_t module, const char *name) {
-  *function = (hipFunction_t) new Function{*(std::string *)module, name};
+Error hipModuleUnload(std::string *) { return Success; }
+Error hipModuleGetFunction(Function * *function, std::string * module, const char *name) {
+  *function = new Function{*module, name};
   return Success;
 }
-Error hipModuleLaunchKernel(hipFunction_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+Error hipModuleLaunchKernel(Function * function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                             unsigned bz, unsigned shared, Stream, void **arguments, void **extra) {
   const void *buffer = nullptr;
   size_t bytes = 0;
-  for (; extra && *extra != HIP_LAUNCH_PARAM_END; extra += 2) {
-    if (*extra == HIP_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[1];
-    if (*extra == HIP_LAUNCH_PARAM_BUFFER_SIZE) bytes = *(size_t *)extra[1];
+  for (; extra && *extra != (void *)3; extra += 2) {            // HIP_LAUNCH_PARAM_END
+    if (*extra == (void *)1) buffer = extra[1];                 // HIP_LAUNCH_PARAM_BUFFER_POINTER
+    if (*extra == (void *)2) bytes = *(size_t *)extra[1];       // HIP_LAUNCH_PARAM_BUFFER_SIZE
   }
-  return launch(*(Function *)function, dim3(gx, gy, gz), dim3(bx, by, bz), ONE, arguments, buffer, bytes, shared);
+  return launch(*function, dim3{gx, gy, gz}, dim3{bx, by, bz}, ONE, arguments, buffer, bytes, shared);
 }
 #endif
 
@@ -488,46 +485,46 @@ Error GPU(MallocPitch)(void **to, size_t *pitch, size_t width, size_t height) {
   *pitch = (width + 511) / 512 * 512;
   return allocate(to, *pitch * height);
 }
-Error GPU(Memcpy)(void *to, const void *from, size_t size, GPU(MemcpyKind)) { return copy(to, from, size); }
-Error GPU(MemcpyAsync)(void *to, const void *from, size_t size, GPU(MemcpyKind), Stream) { return copy(to, from, size); }
+Error GPU(Memcpy)(void *to, const void *from, size_t size, int) { return copy(to, from, size); }
+Error GPU(MemcpyAsync)(void *to, const void *from, size_t size, int, Stream) { return copy(to, from, size); }
 Error GPU(Memcpy2D)(void *to, size_t to_step, const void *from, size_t from_step, size_t width, size_t height,
-                    GPU(MemcpyKind)) {
+                    int) {
   return copy_rows(to, to_step, from, from_step, width, height);
 }
 Error GPU(Memcpy2DAsync)(void *to, size_t to_step, const void *from, size_t from_step, size_t width, size_t height,
-                         GPU(MemcpyKind), Stream) {
+                         int, Stream) {
   return copy_rows(to, to_step, from, from_step, width, height);
 }
 Error GPU(Memset)(void *to, int value, size_t size) { return fill(to, value, size); }
 Error GPU(MemsetAsync)(void *to, int value, size_t size, Stream) { return fill(to, value, size); }
 #ifdef HIP
-Error hipMemcpyWithStream(void *to, const void *from, size_t size, hipMemcpyKind, Stream) { return copy(to, from, size); }
-Error hipMemcpyHtoD(hipDeviceptr_t to, void *from, size_t size) { return copy(to, from, size); }
-Error hipMemcpyDtoH(void *to, hipDeviceptr_t from, size_t size) { return copy(to, from, size); }
-Error hipMemcpyDtoD(hipDeviceptr_t to, hipDeviceptr_t from, size_t size) { return copy(to, from, size); }
-Error hipMemsetD8(hipDeviceptr_t to, unsigned char value, size_t size) { return fill(to, value, size); }
-Error hipMemsetD32(hipDeviceptr_t to, int value, size_t count) {
+Error hipMemcpyWithStream(void *to, const void *from, size_t size, int, Stream) { return copy(to, from, size); }
+Error hipMemcpyHtoD(void * to, void *from, size_t size) { return copy(to, from, size); }
+Error hipMemcpyDtoH(void *to, void * from, size_t size) { return copy(to, from, size); }
+Error hipMemcpyDtoD(void * to, void * from, size_t size) { return copy(to, from, size); }
+Error hipMemsetD8(void * to, unsigned char value, size_t size) { return fill(to, value, size); }
+Error hipMemsetD32(void * to, int value, size_t count) {
   if (!reaches(to, count * 4)) return gives(Invalid);
   for (size_t number = 0; number < count; number++) ((int *)to)[number] = value;
   return Success;
 }
 #endif
-Error GPU(MemcpyToSymbol)(const void *symbol, const void *from, size_t size, size_t offset, GPU(MemcpyKind)) {
+Error GPU(MemcpyToSymbol)(const void *symbol, const void *from, size_t size, size_t offset, int) {
   return to_variable(symbol, from, size, offset);
 }
-Error GPU(MemcpyToSymbolAsync)(const void *symbol, const void *from, size_t size, size_t offset, GPU(MemcpyKind), Stream) {
+Error GPU(MemcpyToSymbolAsync)(const void *symbol, const void *from, size_t size, size_t offset, int, Stream) {
   return to_variable(symbol, from, size, offset);
 }
-Error GPU(MemcpyFromSymbol)(void *to, const void *symbol, size_t size, size_t offset, GPU(MemcpyKind)) {
+Error GPU(MemcpyFromSymbol)(void *to, const void *symbol, size_t size, size_t offset, int) {
   return from_variable(to, symbol, size, offset);
 }
-Error GPU(MemcpyFromSymbolAsync)(void *to, const void *symbol, size_t size, size_t offset, GPU(MemcpyKind), Stream) {
+Error GPU(MemcpyFromSymbolAsync)(void *to, const void *symbol, size_t size, size_t offset, int, Stream) {
   return from_variable(to, symbol, size, offset);
 }
 Error GPU(GetSymbolSize)(size_t *size, const void *symbol) {
   Locked its;
   auto found = its->variables.find(symbol);
-  if (found == its->variables.end()) return gives(NotFound);
+  if (found == its->variables.end()) return gives(SymbolNotFound);
   *size = found->second.size;
   return Success;
 }
@@ -542,27 +539,19 @@ Error GPU(MemGetInfo)(size_t *left, size_t *all) {
   *left = *all - *all / 16;
   return Success;
 }
-#ifdef CUDA
-Error cudaPointerGetAttributes(cudaPointerAttributes *one, const void *at) {
-#else
-Error hipPointerGetAttributes(hipPointerAttribute_t *one, const void *at) {
-#endif
-  memset((void *)one, 0, sizeof *one);
+// cudaPointerAttributes, hipPointerAttribute_t
+struct Pointer { int type, device; void *device_pointer, *host_pointer; };
+Error GPU(PointerGetAttributes)(Pointer *one, const void *at) {
   Locked its;
   auto found = around(its.its, at);
-#ifdef CUDA
-  one->type = found == its->blocks.end() ? cudaMemoryTypeUnregistered
-                                         : found->second.device ? cudaMemoryTypeDevice : cudaMemoryTypeHost;
-#else
-  if (found == its->blocks.end()) return gives(Invalid);
-#if HIP_VERSION_MAJOR >= 6
-  one->type = found->second.device ? hipMemoryTypeDevice : hipMemoryTypeHost;
-#else
-  one->memoryType = found->second.device ? hipMemoryTypeDevice : hipMemoryTypeHost;
+  bool known = found != its->blocks.end();
+#ifdef HIP
+  if (!known) return gives(Invalid);
 #endif
-#endif
-  if (found != its->blocks.end()) one->devicePointer = (void *)at;
-  if (found != its->blocks.end() && !found->second.device) one->hostPointer = (void *)at;
+  int host = number("host memory");  // 1; 0 in HIP before 6
+  *one = {known ? host + found->second.device : 0, 0, nullptr, nullptr};
+  if (known) one->device_pointer = (void *)at;
+  if (known && !found->second.device) one->host_pointer = (void *)at;
   return Success;
 }
 
@@ -577,14 +566,14 @@ Error GPU(StreamQuery)(Stream) { return gives(state().broken); }
 Error GPU(StreamWaitEvent)(Stream, Event, unsigned) { return Success; }
 Error GPU(DeviceSynchronize)(void) { return gives(state().broken); }
 Error GPU(DeviceGetStreamPriorityRange)(int *low, int *high) { *low = *high = 0; return Success; }
-Error GPU(EventCreate)(Event *one) { *one = (Event) new double(0); return Success; }
+Error GPU(EventCreate)(Event *one) { *one = new double(0); return Success; }
 Error GPU(EventCreateWithFlags)(Event *one, unsigned) { return GPU(EventCreate)(one); }
-Error GPU(EventDestroy)(Event one) { delete (double *)one; return Success; }
-Error GPU(EventRecord)(Event one, Stream) { *(double *)one = now(); return Success; }
+Error GPU(EventDestroy)(Event one) { delete one; return Success; }
+Error GPU(EventRecord)(Event one, Stream) { *one = now(); return Success; }
 Error GPU(EventSynchronize)(Event) { return gives(state().broken); }
 Error GPU(EventQuery)(Event) { return gives(state().broken); }
 Error GPU(EventElapsedTime)(float *to, Event from, Event until) {
-  *to = *(double *)until - *(double *)from;
+  *to = *until - *from;
   if (!(*to > 0)) *to = 1e-3f;
   return Success;
 }
@@ -593,104 +582,36 @@ Error GPU(EventElapsedTime)(float *to, Event from, Event until) {
 
 Error GPU(GetDeviceCount)(int *count) { *count = 1; return Success; }
 Error GPU(GetDevice)(int *number) { *number = 0; return Success; }
-Error GPU(SetDevice)(int number) { return number ? gives(GPU(ErrorInvalidDevice)) : Success; }
+Error GPU(SetDevice)(int number) { return number ? gives(NoDevice) : Success; }
 Error GPU(DeviceReset)(void) { return Success; }
 Error GPU(SetDeviceFlags)(unsigned) { return Success; }
-Error GPU(RuntimeGetVersion)(int *version) { *version = property("version"); return Success; }
-Error GPU(DriverGetVersion)(int *version) { *version = property("version"); return Success; }
+Error GPU(RuntimeGetVersion)(int *version) { *version = number("version"); return Success; }
+Error GPU(DriverGetVersion)(int *version) { *version = number("version"); return Success; }
+Error GPU(GetDeviceProperties)(void *to, int) { return described(to, "properties " STRING(GPU(GetDeviceProperties))); }
+Error GPU(DeviceGetAttribute)(int *to, int what, int) { *to = number("attribute " + std::to_string(what)); return Success; }
+Error GPU(FuncSetAttribute)(const void *, int, int) { return Success; }
+Error GPU(FuncGetAttributes)(void *to, const void *) { return described(to, "function"); }
+Error GPU(FuncSetCacheConfig)(const void *, int) { return Success; }
+Error GPU(DeviceSetCacheConfig)(int) { return Success; }
+Error GPU(OccupancyMaxActiveBlocksPerMultiprocessor)(int *count, const void *, int, size_t) { *count = 1; return Success; }
 #ifdef CUDA
-Error cudaGetDeviceProperties(cudaDeviceProp *one, int) { describe(one); return Success; }
-#undef cudaGetDeviceProperties
-#if CUDART_VERSION < 13000
-Error cudaGetDeviceProperties_v2(cudaDeviceProp *one, int) { describe(one); return Success; }
-#endif
-#else
-Error hipGetDeviceProperties(hipDeviceProp_t *one, int) { describe(one); return Success; }
-Error hipInit(unsigned) { return Success; }
-#endif
-#ifdef CUDA
-Error cudaDeviceGetAttribute(int *to, cudaDeviceAttr what, int) {
-  switch (what) {
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *to = property("optin"); break;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *to = property("optin") + 1024; break;
-    case cudaDevAttrReservedSharedMemoryPerBlock: *to = 1024; break;
-    case cudaDevAttrMaxSharedMemoryPerBlock: *to = property("shared"); break;
-    case cudaDevAttrMultiProcessorCount: *to = property("processors"); break;
-    case cudaDevAttrComputeCapabilityMajor: *to = property("major"); break;
-    case cudaDevAttrComputeCapabilityMinor: *to = property("minor"); break;
-    case cudaDevAttrMaxThreadsPerBlock: case cudaDevAttrMaxBlockDimX: case cudaDevAttrMaxBlockDimY: *to = 1024; break;
-    case cudaDevAttrMaxBlockDimZ: *to = 64; break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: *to = 2048; break;
-    case cudaDevAttrMaxBlocksPerMultiprocessor: *to = 32; break;
-    case cudaDevAttrMaxRegistersPerBlock: case cudaDevAttrMaxRegistersPerMultiprocessor: *to = 65536; break;
-    case cudaDevAttrMaxGridDimX: *to = 0x7fffffff; break;
-    case cudaDevAttrMaxGridDimY: case cudaDevAttrMaxGridDimZ: *to = 65535; break;
-    case cudaDevAttrTotalConstantMemory: *to = 65536; break;
-    case cudaDevAttrWarpSize: *to = property("wave"); break;
-    case cudaDevAttrCooperativeLaunch: case cudaDevAttrUnifiedAddressing: case cudaDevAttrManagedMemory:
-    case cudaDevAttrConcurrentManagedAccess: case cudaDevAttrMemoryPoolsSupported: case cudaDevAttrClusterLaunch:
-      *to = 1; break;
-    default: stop("cudaDeviceGetAttribute of attribute %d is not known", (int)what);
-  }
-  return Success;
-}
-#else
-Error hipDeviceGetAttribute(int *to, hipDeviceAttribute_t what, int) {
-  switch (what) {
-    case hipDeviceAttributeMaxSharedMemoryPerBlock: case hipDeviceAttributeMaxSharedMemoryPerMultiprocessor:
-      *to = property("shared"); break;
-    case hipDeviceAttributeMultiprocessorCount: *to = property("processors"); break;
-    case hipDeviceAttributeComputeCapabilityMajor: *to = property("major"); break;
-    case hipDeviceAttributeComputeCapabilityMinor: *to = property("minor"); break;
-    case hipDeviceAttributeMaxThreadsPerBlock: case hipDeviceAttributeMaxBlockDimX: case hipDeviceAttributeMaxBlockDimY:
-    case hipDeviceAttributeMaxBlockDimZ: *to = 1024; break;
-    case hipDeviceAttributeMaxThreadsPerMultiProcessor: *to = 2048; break;
-    case hipDeviceAttributeMaxRegistersPerBlock: *to = 65536; break;
-    case hipDeviceAttributeMaxGridDimX: case hipDeviceAttributeMaxGridDimY: case hipDeviceAttributeMaxGridDimZ:
-      *to = 0x7fffffff; break;
-    case hipDeviceAttributeTotalConstantMemory: *to = 65536; break;
-    case hipDeviceAttributeWarpSize: *to = property("wave"); break;
-    case hipDeviceAttributeCooperativeLaunch: case hipDeviceAttributeManagedMemory: case hipDeviceAttributeCanMapHostMemory:
-      *to = 1; break;
-    default: stop("hipDeviceGetAttribute of attribute %d is not known", (int)what);
-  }
-  return Success;
-}
-#endif
-Error GPU(FuncSetAttribute)(const void *, GPU(FuncAttribute), int) { return Success; }
-#ifdef CUDA
-Error cudaFuncSetCacheConfig(const void *, cudaFuncCache) { return Success; }
-Error cudaDeviceSetCacheConfig(cudaFuncCache) { return Success; }
-Error cudaDeviceSetLimit(cudaLimit, size_t) { return Success; }
+Error cudaGetDeviceProperties_v2(void *to, int) { return described(to, "properties cudaGetDeviceProperties"); }
+Error cudaDeviceSetLimit(int, size_t) { return Success; }
 Error cudaProfilerStart(void) { return Success; }
 Error cudaProfilerStop(void) { return Success; }
 Error cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *count, const void *, int, size_t, unsigned) {
   *count = 1;
   return Success;
 }
-Error cudaOccupancyMaxActiveClusters(int *count, const void *, const cudaLaunchConfig_t *one) {
-  unsigned size = 1;
-  for (unsigned number = 0; number < one->numAttrs; number++)
-    if (one->attrs[number].id == cudaLaunchAttributeClusterDimension) {
-      auto &given = one->attrs[number].val.clusterDim;
-      size = given.x * given.y * given.z;
-    }
-  *count = property("processors") / size;
+Error cudaOccupancyMaxActiveClusters(int *count, const void *, const Configuration *one) {
+  dim3 size = one->cluster();
+  *count = number("attribute 16") / (size.x * size.y * size.z);
   return Success;
 }
-Error cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *count, const void *, int, size_t) { *count = 1; return Success; }
 #else
-Error hipFuncSetCacheConfig(const void *, hipFuncCache_t) { return Success; }
-Error hipDeviceSetCacheConfig(hipFuncCache_t) { return Success; }
-Error hipOccupancyMaxActiveBlocksPerMultiprocessor(int *count, const void *, int, size_t) { *count = 1; return Success; }
+Error hipGetDevicePropertiesR0600(void *to, int) { return described(to, "properties hipGetDevicePropertiesR0600"); }
+Error hipInit(unsigned) { return Success; }
 #endif
-Error GPU(FuncGetAttributes)(GPU(FuncAttributes) *one, const void *) {
-  memset((void *)one, 0, sizeof *one);
-  one->maxThreadsPerBlock = 1024;
-  one->numRegs = 32;
-  one->maxDynamicSharedSizeBytes = property("optin");
-  return Success;
-}
 
 // --- errors ---
 
@@ -708,38 +629,32 @@ const char *GPU(GetErrorString)(Error error) {
 }
 
 #ifdef CUDA
-CUresult cuTensorMapEncodeTiled(CUtensorMap *to, CUtensorMapDataType type, cuuint32_t rank, void *at,
-                                const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box,
-                                const cuuint32_t *steps, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
-                                CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
-  std::string words = "map " + std::to_string(type) + " " + std::to_string(rank) + " " + std::to_string((size_t)at) + " " +
-                      std::to_string(interleave) + " " + std::to_string(swizzle) + " " + std::to_string(fill);
+// types, sizes, strides in bytes, boxes and steps as CUtensorMap's encoder has them
+int cuTensorMapEncodeTiled(void *to, int type, unsigned rank, void *at, const uint64_t *sizes, const uint64_t *strides,
+                           const unsigned *box, const unsigned *steps, int interleave, int swizzle, int, int fill) {
+  std::string words = "map", answer;
+  for (size_t one : {(size_t)type, (size_t)at, (size_t)interleave, (size_t)swizzle, (size_t)fill})
+    words += " " + std::to_string(one);
   for (unsigned axis = 0; axis < rank; axis++)
-    words += " " + std::to_string(sizes[axis]) + " " + std::to_string(axis ? strides[axis - 1] : 0) + " " +
-             std::to_string(box[axis]) + " " + std::to_string(steps[axis]);
-  Locked its;
-  std::string answer;
-  if (!ask(its.its, words, "", 0, answer)) {
+    for (size_t one : {(size_t)sizes[axis], axis ? (size_t)strides[axis - 1] : 0, (size_t)box[axis], (size_t)steps[axis]})
+      words += " " + std::to_string(one);
+  if (!ask(state(), words, "", 0, answer)) {
     fprintf(stderr, "mmacalc: cuTensorMapEncodeTiled: %s\n", answer.c_str());
-    return CUDA_ERROR_INVALID_VALUE;
+    return Invalid;
   }
-  memcpy(to, answer.data(), sizeof *to);
-  return CUDA_SUCCESS;
+  memcpy(to, answer.data(), answer.size());
+  return Success;
 }
-CUresult cuGetErrorString(CUresult, const char **text) { *text = "error"; return CUDA_SUCCESS; }
+int cuGetErrorString(int, const char **text) { *text = "error"; return Success; }
 
-Error cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned, unsigned long long,
-                                       cudaDriverEntryPointQueryResult *result) {
+Error cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned, unsigned long long, int *result) {
   *function = !strcmp(name, "cuTensorMapEncodeTiled") ? (void *)cuTensorMapEncodeTiled : nullptr;
-  if (result) *result = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  if (result) *result = !*function;
   if (!*function) fprintf(stderr, "mmacalc: the driver's %s is not carried out\n", name);
   return Success;
 }
-#if CUDART_VERSION < 13000
-Error cudaGetDriverEntryPoint(const char *name, void **function, unsigned long long flags,
-                              cudaDriverEntryPointQueryResult *result) {
+Error cudaGetDriverEntryPoint(const char *name, void **function, unsigned long long flags, int *result) {
   return cudaGetDriverEntryPointByVersion(name, function, 0, flags, result);
 }
-#endif
 #endif
 }

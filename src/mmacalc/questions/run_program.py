@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..command import Options
-    from ..programs.running import ProgramLaunch, ProgramReport
+    from ..programs.running import ProgramReport
 
 
 def text(found: ProgramReport) -> str:
@@ -42,18 +42,22 @@ def _lines(found: ProgramReport) -> Iterator[str]:
             known.setdefault((one.kernel, *one.words), []).append(one.number)
     for (kernel, *words), numbers in known.items():
         first = found.launches[numbers[0]]
-        sizes = " and ".join([f"{what} {' x '.join(map(str, size))}" for what, size in
-                              (("grid", first.grid), ("block", first.block))])  # fmt: skip
-        yield f"launch {numbers[0]}, {kernel}, {sizes}:"
+        yield f"launch {numbers[0]}, {kernel}, grid {_size(first.grid)}, block {_size(first.block)}:"
         yield from [f"  {line}" for line in words]
         if numbers[1:]:
             shown = ", ".join(map(str, numbers[1:9])) + (" ..." if len(numbers) > 9 else "")
             yield f"  the same in {plural(len(numbers) - 1, 'other launch', 'other launches')}: {shown}"
     kernels = len({one.kernel for one in found.launches})
     head = f"{found.program}: {plural(len(found.launches), 'launch', 'launches')} of {plural(kernels, 'kernel')}"
-    wrong = len(found.findings)
-    stopped = f", {plural(len(found.stopped), 'launch', 'launches')} stopped" if found.stopped else ""
-    yield f"{head}, {plural(wrong, 'finding') if wrong else 'nothing wrong was found'}{stopped}; status {found.status}"
+    wrong = [plural(len(found.findings), "finding")] if found.findings else []
+    wrong += [f"{plural(len(found.stopped), 'launch', 'launches')} stopped"] if found.stopped else []
+    yield f"{head}, {', '.join(wrong) or 'nothing wrong was found'}; status {found.status}"
+
+
+def _size(size: tuple[int, ...]) -> str:
+    """As much of it as is more than 1: 4 x 2."""
+    last = max([axis for axis, count in enumerate(size) if count > 1], default=0)
+    return " x ".join(map(str, size[: last + 1]))
 
 
 def run(options: Options) -> Reply:
@@ -69,7 +73,7 @@ def run(options: Options) -> Reply:
 
 
 COMMAND = Command(
-    "run-program", "run a CUDA or HIP program without a GPU, and say what is wrong with its kernels", "compute", __doc__,
+    "run-program", "run a CUDA or HIP program without a GPU, and say what is wrong with it", "compute", __doc__,
     (
         JSON,
         argument("program", "an executable, linked with the runtime's shared library"),

@@ -290,7 +290,7 @@ class GlobalMemory:
 
 _lock = threading.RLock()
 _kept: dict[int, tuple[int, weakref.ref[Array], str]] = {}
-"""By the identity of an array that owns memory: its address, and its name, if it has one. It goes when the array does."""
+"""By the identity of an array that owns memory: its address, and its name or "". It goes when the array does."""
 _next = FIRST_KEPT
 
 
