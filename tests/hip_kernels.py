@@ -7,7 +7,17 @@ from functools import cache
 import mmacalc
 from compiling import clang
 
-OPTIONS = ("-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-w", "--no-gpu-bundle-output", "-O2")
+OPTIONS = (
+    "-x",
+    "hip",
+    "--cuda-device-only",
+    "-nogpuinc",
+    "-nogpulib",
+    "-nostdlibinc",
+    "-w",
+    "--no-gpu-bundle-output",
+    "-O2",
+)
 
 
 @cache
