@@ -8,16 +8,8 @@ import mmacalc
 from compiling import clang
 
 OPTIONS = (
-    "-x",
-    "hip",
-    "--cuda-device-only",
-    "-nogpuinc",
-    "-nogpulib",
-    "-nostdlibinc",
-    "-w",
-    "--no-gpu-bundle-output",
-    "-O2",
-)
+    "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-nostdlibinc", "-w", "--no-gpu-bundle-output", "-O2",
+)  # fmt: skip
 
 
 @cache
