@@ -27,6 +27,7 @@ __all__ = ["Program", "build", "program_of"]
 
 SOURCE = Path(__file__).with_name("runtime.cpp")
 LIBRARY = re.compile(r"lib(cudart|amdhip64)\.so\.(\d+)")
+DRIVER = "libcuda.so.1"
 OWN = re.compile(r"(__)?(cuda|cu[A-Z]|hip)")
 """How names of the runtimes and of CUDA's driver begin."""
 COMPILERS = ("c++", "g++", "clang++", "clang++-22")
@@ -35,12 +36,13 @@ _STATIC = b"cudaLaunchKernel"
 
 class Program(TupleRecord):
     """An executable: its file, the runtime that it is linked with (libcudart.so.13), the versions of that library's
-    symbols that it names, and the functions of the runtime that it calls."""
+    symbols that it names, the functions of the runtime that it calls, and whether it wants CUDA's driver, too."""
 
     file: Path
     library: str
     versions: tuple[str, ...]
     functions: tuple[str, ...]
+    driver: bool
 
     @property
     def version(self) -> int:
@@ -98,7 +100,7 @@ def _program(path: Path, elf: Any) -> Program:
         symbol.name for symbol in (symbols.iter_symbols() if symbols else ())
         if symbol.entry["st_shndx"] == "SHN_UNDEF" and OWN.match(symbol.name)
     ]  # fmt: skip
-    return Program(path, library, tuple(dict.fromkeys(versions)), tuple(functions))
+    return Program(path, library, tuple(dict.fromkeys(versions)), tuple(functions), DRIVER in needed)
 
 
 def _why_not(path: Path) -> str:
@@ -115,15 +117,16 @@ def build(program: Program, folder: Path) -> Path:
     """
     target = folder / program.library
     target.write_bytes(_compiled(program.library, program.versions, program.functions, program.cuda))
+    if program.driver:  # its functions are in the runtime, which is loaded first
+        empty = ("-xc++", "/dev/null", f"-Wl,-soname,{DRIVER}", "-o", str(folder / DRIVER))
+        _run(_compiler(), "-shared", "-nostdlib", *empty)
     return target
 
 
 @lru_cache
 def _compiled(library: str, versions: tuple[str, ...], functions: tuple[str, ...], cuda: bool) -> bytes:
     """A runtime that is called `library`, has the versions of its symbols, and answers for some functions."""
-    compiler = next((found for one in COMPILERS if (found := shutil.which(one))), None)
-    if compiler is None:
-        raise Error(f"running a program needs a C++ compiler ({', '.join(COMPILERS[:3])}), and there is none on PATH")
+    compiler = _compiler()
     flags = ("-std=c++17", "-O1", "-fPIC", "-w", f"-D{'CUDA' if cuda else 'HIP'}")
     with tempfile.TemporaryDirectory() as place:
         object_file, target, stubs, script = (
@@ -136,6 +139,13 @@ def _compiled(library: str, versions: tuple[str, ...], functions: tuple[str, ...
         named = [f"-Wl,--version-script={script}"] if versions else []
         _run(compiler, *flags, "-shared", object_file, stubs, f"-Wl,-soname,{library}", *named, "-o", target)
         return Path(target).read_bytes()
+
+
+def _compiler() -> str:
+    for name in COMPILERS:
+        if found := shutil.which(name):
+            return found
+    raise Error(f"running a program needs a C++ compiler ({', '.join(COMPILERS[:3])}), and there is none on PATH")
 
 
 def _stubs(missing: list[str]) -> Iterator[str]:

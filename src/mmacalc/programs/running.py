@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from ..kernels.device.memory import NO_RESERVE, keep_at
 from ..kernels.launching import launch
 from ..kernels.loading import load
 from ..kernels.ptx.kernel import PtxKernel
+from ..ptx.fatbins import ptx_texts
 from .building import Program, build, program_of
 from .devices import Device
 from .tensor_maps import encoded
@@ -146,7 +148,9 @@ class Emulator:
         self.program, self.folder, self.arch, self.processors = program, folder, arch, processors
         self.options, self.on_launch, self.quiet = {}, None, False
         self.launches: list[ProgramLaunch] = []
-        self.modules: list[Mapping[str, Any]] = []
+        self.binaries: list[Path] = []
+        self.modules: dict[int, Mapping[str, Any]] = {}
+        self.failure: Error | None = None
         self.blocks: dict[int, Array] = {}
         self.next, self.allocations = BASE + WHOLE // 2, 0
         self.file = os.memfd_create("device memory")
@@ -158,7 +162,7 @@ class Emulator:
 
     def __exit__(self, *_: object) -> None:
         self.blocks.clear()
-        for module in self.modules:
+        for module in self.modules.values():
             for kernel in module.values():
                 if isinstance(kernel, PtxKernel):
                     kernel.variables.clear()
@@ -170,8 +174,8 @@ class Emulator:
         ours, its = socket.socketpair()
         handed = (its.fileno(), self.file)
         environment = {**os.environ, "MMACALC_SOCKET": str(handed[0]), "MMACALC_MEMORY": str(handed[1])}
-        before = environment.get("LD_PRELOAD")
-        environment["LD_PRELOAD"] = f"{library}:{before}" if before else str(library)
+        for name, first in (("LD_PRELOAD", library), ("LD_LIBRARY_PATH", self.folder)):
+            environment[name] = ":".join(filter(None, (str(first), environment.get(name))))
         with ours:
             output = sys.stderr.fileno() if self.quiet else None
             child = subprocess.Popen(
@@ -201,8 +205,8 @@ class Emulator:
         try:
             found = getattr(self, f"_{what}")(data, *rest)
         except Error as error:
-            if what == "binary":  # then nothing of the program can be run
-                raise
+            if self.failure is not None:
+                raise self.failure from None
             return b"-" + str(error).encode()
         return b"+" + (found if isinstance(found, bytes) else str("" if found is None else found).encode())
 
@@ -230,9 +234,22 @@ class Emulator:
     # --- code ---
 
     def _binary(self, code: bytes) -> int:
-        path = self.folder / f"binary{len(self.modules)}"
+        number = len(self.binaries)
+        path = self.folder / f"binary{number}"
         path.write_bytes(code)
-        kernels = _loaded(path, self.arch, self.program)
+        self.binaries.append(path)
+        return number
+
+    def module(self, number: int) -> Mapping[str, Any]:
+        """The kernels of a binary, read when the first is asked for: a program may have many that it leaves alone."""
+        if number in self.modules:
+            return self.modules[number]
+        try:
+            kernels = load(self.binaries[number], self.arch)
+        except Error as error:  # then nothing of the program can be run
+            words = str(error).replace(str(self.binaries[number]), self.program.file.name)
+            self.failure = Error(f"{self.program.file.name}: {words}")
+            raise self.failure from None
         placed: dict[str, tuple[int, Array]] = {}
         for kernel in kernels.values():
             if isinstance(kernel, PtxKernel):
@@ -242,11 +259,11 @@ class Emulator:
                         at, content = self._placed(variable.size)
                         content[: len(variable.content)] = np.frombuffer(variable.content, np.uint8)
                         placed[variable.name] = at, content
-        self.modules.append(kernels)
-        return len(self.modules) - 1
+        self.modules[number] = kernels
+        return kernels
 
     def _kernel(self, binary: int, name: str) -> Any:
-        return self.modules[binary][name]
+        return self.module(binary)[name]
 
     def _parameters(self, _: bytes, binary: int, name: str) -> str:
         return " ".join([f"{start} {size}" for start, size in _layout(self._kernel(binary, name))])
@@ -264,7 +281,7 @@ class Emulator:
         return kernel.variables[name][0]
 
     def _any(self, binary: int) -> Any:
-        return next(iter(self.modules[binary].values()))
+        return next(iter(self.module(binary).values()))
 
     def _variable(self, binary: int, name: str) -> Array:
         """The bytes of a variable, as they are now."""
@@ -296,10 +313,21 @@ class Emulator:
 
     # --- the device ---
 
+    def _target(self) -> str:
+        """The target of the program's first binary, of which PTX is not read for that."""
+        if self.binaries and self.program.cuda and 0 not in self.modules:
+            content = self.binaries[0].read_bytes()
+            texts = ptx_texts(content, self.program.file.name)
+            if found := re.search(r"^\s*\.target\s+(\w+)", "\n".join(texts), re.MULTILINE):
+                return found[1]
+        if self.binaries:
+            return str(self._any(0).target)
+        return "sm_80" if self.program.cuda else "gfx942"
+
     @property
     def device(self) -> Device:
         """What the program is told of its device."""
-        target = self._any(0).target if self.modules else self.arch or ("sm_80" if self.program.cuda else "gfx942")
+        target = self.arch or self._target()
         return Device(target, self.program.cuda, self.program.version, self.processors, WHOLE // 4)
 
     def _properties(self, _: bytes, function: str) -> bytes:
@@ -322,13 +350,6 @@ class Emulator:
         kind, address, interleave, swizzle, fill, *axes = words
         rows = [axes[first : first + 4] for first in range(0, len(axes), 4)]
         return encoded(kind, address, interleave, swizzle, fill, rows)
-
-
-def _loaded(path: Path, arch: str | None, program: Program) -> Mapping[str, Any]:
-    try:
-        return load(path, arch)
-    except Error as error:
-        raise Error(f"{program.file.name}: {str(error).replace(str(path), program.file.name)}") from None
 
 
 def _layout(kernel: Any) -> list[tuple[int, int]]:
