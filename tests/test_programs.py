@@ -74,6 +74,15 @@ def test_json_has_the_launches_and_the_program_writes_to_standard_error(programs
     assert kernels == [("scale", False)] * 3 + [("reverse", True)]
 
 
+def test_every_option_stands_before_the_program_and_is_read(programs, capfd):
+    status, out, _ = answered(capfd, "--limit", 5, programs / "hip")
+    assert (status, "stopped: " in out, "limit" in out) == (2, True, True), out
+    status, out, _ = answered(capfd, "-a", "gfx942", "--processors", 7, "--schedule", 2, programs / "hip", "--limit", 5)
+    assert (status, "mmacalc (gfx942): right" in out) == (0, True), out
+    with pytest.raises(mmacalc.Error, match="processors is how many compute units there are, from 1 up; got 0"):
+        mmacalc.run_program([str(programs / "hip")], processors=0)
+
+
 def test_a_program_that_cannot_be_run_says_why(programs, tmp_path, capfd):
     static = tmp_path / "static"
     shutil.copy(shutil.which("true"), static)

@@ -321,7 +321,7 @@ def usage_words(command: Command) -> list[str]:
 def _place(option: Option) -> str:
     """An argument without an option, as usage has it."""
     name = option.placeholder or option.name
-    many = {"+": f"{name} ...", "*": f"[{name} ...]", "?": f"[{name}]"}
+    many = {"+": f"{name} ...", "*": f"[{name} ...]", "...": f"[{name} ...]", "?": f"[{name}]"}
     return many.get(str(option.nargs), name)
 
 

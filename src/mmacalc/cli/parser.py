@@ -126,7 +126,8 @@ class Parser(argparse.ArgumentParser):
             shown = argparse.SUPPRESS if each.name in unlisted else each.help
             self._modifiers |= {*each.spellings} if shown != each.help else set()
             settings = _settings(each, not self.commands_first)
-            groups[each.alone].add_argument(*(each.spellings or (each.name,)), **settings, help=shown)
+            made = groups[each.alone].add_argument(*(each.spellings or (each.name,)), **settings, help=shown)
+            made.required = made.required and each.nargs != "..."  # which argparse asks for before Python 3.14
             if each.hidden:
                 self.add_argument(*each.hidden, **settings, help=argparse.SUPPRESS)
 
