@@ -141,8 +141,15 @@ def run_program(
 class Emulator:
     """The process that carries out a program's launches."""
 
+    program: Program
+    folder: Path
+    arch: str | None
+    processors: int
     options: dict[str, Any]
     on_launch: Callable[..., object] | None
+    quiet: bool
+    next: int
+    allocations: int
 
     def __init__(self, program: Program, folder: Path, arch: str | None, processors: int) -> None:
         self.program, self.folder, self.arch, self.processors = program, folder, arch, processors
