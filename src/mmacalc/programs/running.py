@@ -150,6 +150,8 @@ class Emulator:
     quiet: bool
     next: int
     allocations: int
+    file: int
+    memory: mmap.mmap
 
     def __init__(self, program: Program, folder: Path, arch: str | None, processors: int) -> None:
         self.program, self.folder, self.arch, self.processors = program, folder, arch, processors
