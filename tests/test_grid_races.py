@@ -152,3 +152,49 @@ def test_a_ticket_whose_atomic_operation_has_not_the_scope_of_the_device_orders_
     for text, kinds in ((right, set()), (wrong, {"race"})):
         report = mmacalc.launch(assembled(text, target)["k"], 4, 64, np.zeros(512, np.float32), np.zeros(1, np.uint32))
         assert {one.kind for one in report.findings} == kinds, report.findings
+
+
+# Two atomic operations on one counter, by all workgroups (`at` 0) or by each on its own, of one scope or of two.
+SCOPED = """extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(128, 128)))
+void k(int *y, int at) {
+    int *count = y + __builtin_amdgcn_workgroup_id_x() * at;
+    __scoped_atomic_fetch_add(count, 1, __ATOMIC_RELAXED, __MEMORY_SCOPE_FIRST);
+    asm volatile("s_nop 0");
+    if (__builtin_amdgcn_workitem_id_x() < 70)
+        __scoped_atomic_fetch_max(count, 2, __ATOMIC_RELAXED, __MEMORY_SCOPE_NEXT); }
+"""
+REACHES = {"WVFRNT": 0, "WRKGRP": 1, "CLUSTR": 2, "DEVICE": 3, "SYSTEM": 3}
+
+
+@sampled(("first", "second", "target"), [
+    (first, second, target) for first in REACHES for second in REACHES
+    for target in ("gfx942", "gfx1100", "gfx1201", "gfx1201 -mcumode", "gfx1250")
+], 12)  # fmt: skip
+def test_atomic_operations_race_where_a_scope_does_not_include_the_other_workgroup(first, second, target):
+    """The compiler's code of each scope is the oracle of how far it reaches: of targets that carry atomic operations
+    out in L2 it is one, and between a wave and its workgroup CU mode and gfx1250 make no difference."""
+    name, *options = target.split()
+    source = SCOPED.replace("FIRST", first).replace("NEXT", second)
+    kernel = hip_kernels(source, name, *options)["k"]
+    least = min(REACHES[first], REACHES[second])
+    if name in ("gfx942", "gfx1100"):
+        least = 3
+    elif name == "gfx1201":
+        least = {0: 0 if not options else 1, 2: 3}.get(least, least)
+    else:
+        least = max(least, 1)
+    for at, needed, cluster in ((0, 3, 1), (0, 2, 4), (16, 1, 1)):
+        if cluster > 1 and name != "gfx1250":
+            continue
+        more = {"cluster": (cluster,)} if cluster > 1 else {}
+        findings = mmacalc.launch(kernel, 4, 128, np.zeros(64, np.int32), at, **more).findings
+        assert {one.kind for one in findings} == ({"race"} if least < needed else set()), (at, findings)
+        assert all("the scope of one of the two does not reach the other's" in one.message for one in findings)
+
+
+def test_stores_of_device_scope_do_not_race_in_one_instruction_either():
+    source = "__hip_atomic_store((int *)&y[i], g, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);"
+    assert launched(source, "gfx1201").findings == ()
+    one = source.replace("AGENT", "WORKGROUP")
+    assert launched(one, "gfx1201").findings[0].kind == "race"
+    assert launched("y[i & 1] = i & 1 ? g : 1;", "gfx1201").findings[0].kind == "race"

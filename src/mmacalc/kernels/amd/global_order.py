@@ -21,7 +21,7 @@ from bisect import bisect_right
 import numpy as np
 
 from ...base.records import TupleRecord
-from ..device.grid_races import CLOCK, DEVICE, WORKGROUP, agent_of, clock_of
+from ..device.grid_races import CLOCK, CLUSTER, DEVICE, WORKGROUP, agent_of, clock_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,10 +109,12 @@ class _Row:
 
 
 class GlobalOrder:
-    """The order of a launch. model: the rules of the target. each: waves of a workgroup. total: waves of the launch.
+    """The order of a launch. model: the rules of the target. each, cluster: waves of a workgroup and of a cluster.
+    total: waves of the launch.
     communicates: whether the kernel has instructions that release or acquire between workgroups. full: whether there
     are more flags than are kept, so that no race is found any more."""
 
+    cluster: int
     communicates: bool
     each: int
     first: int
@@ -121,8 +123,8 @@ class GlobalOrder:
     total: int
     waves: Waves
 
-    def __init__(self, model: MemoryModel, each: int, total: int, communicates: bool) -> None:
-        self.model, self.each, self.total, self.communicates = model, each, total, communicates
+    def __init__(self, model: MemoryModel, each: int, cluster: int, total: int, communicates: bool) -> None:
+        self.model, self.each, self.cluster, self.total, self.communicates = model, each, cluster, total, communicates
         self._zeros: Array = np.zeros((2, total if communicates else 0), np.int64)
         self._history: dict[int, tuple[list[int], list[tuple[Array, Array, Array, Array]]]] = {}
         self._flags: dict[Place, Flag] = {}
@@ -389,11 +391,17 @@ class GlobalOrder:
 
     def apart(self, agents: Array, others: Array) -> Array:
         """How far a scope must reach for two agents."""
-        return np.where(agents // self.each == others // self.each, WORKGROUP, DEVICE)
+        found: Array = np.where(agents // self.cluster == others // self.cluster, CLUSTER, DEVICE)
+        found[agents // self.each == others // self.each] = WORKGROUP
+        return found
+
+    def apart_of(self, agent: int, other: int) -> int:
+        """As `apart`, of two agents."""
+        return int(self.apart(np.array([agent]), np.array([other]))[0])
 
     def within(self, reach: int, code: int, other: int) -> bool:
         """Whether an access of a reach is strong as far as the agent of another one."""
-        return bool(reach >= self.apart(np.array(agent_of(code)), np.array(agent_of(other))))
+        return reach >= self.apart_of(agent_of(code), agent_of(other))
 
     def unordered(self, codes: Array, returns: Array, agents: Array, kind: str, places: Array) -> Array:
         """Which accesses of some places do not happen before what some waves do there now."""

@@ -8,12 +8,17 @@ others have released by waiting for the load of the flag and invalidating the ca
 than the device has. On gfx9 the waves of a workgroup share the only cache of vector memory, in order. On gfx11 and
 gfx12 they may be on two compute units (WGP mode): a wave that comes from a barrier then invalidates the cache of its
 own, and before the barrier stores must be done (LLVM pull requests 160501 and 161638 say why, of CU mode, too).
+
+How far an atomic operation reaches gfx12 says in its scope: in WGP mode SCOPE_CU reaches no other wave and SCOPE_SE the
+workgroup; in CU mode, and on gfx1250, SCOPE_CU reaches the workgroup, and gfx1250's SCOPE_SE the cluster (clang 22, of
+each scope of `__scoped_atomic_fetch_add`; the scope "cluster" of LLVM pull request 157641). Elsewhere atomic operations
+are carried out in L2, and have the same code for a workgroup and for the device.
 """
 
 from __future__ import annotations
 
 from ...base.records import TupleRecord
-from ..device.grid_races import DEVICE, MAYBE, PLAIN, WORKGROUP, Grade
+from ..device.grid_races import CLUSTER, DEVICE, MAYBE, PLAIN, WORKGROUP, Grade
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +47,8 @@ class MemoryModel(TupleRecord):
     one_cache: the waves of a workgroup share one cache, whose accesses are in order (gfx9). near: waves of a workgroup
     may have caches apart (WGP mode). levels: caches to invalidate are two, the far one first (gfx11). back: L2 must be
     written back for other workgroups. waited: an invalidation is to be waited for before others of the workgroup rely
-    on it (gfx12). counters: by counter, whether its accesses are writes (0) or give a value (1); gfx9's are both.
+    on it (gfx12). clusters: SCOPE_SE reaches the workgroups of a cluster (gfx1250). counters: by counter, whether its
+    accesses are writes (0) or give a value (1); gfx9's are both.
     """
 
     scopes: str
@@ -51,6 +57,7 @@ class MemoryModel(TupleRecord):
     levels: int
     back: bool
     waited: bool
+    clusters: bool
     counters: Mapping[str, tuple[int, ...]]
 
     def grade(self, instruction: DecodedInstruction, access: Access) -> Grade:
@@ -65,7 +72,9 @@ class MemoryModel(TupleRecord):
     def _reach(self, instruction: DecodedInstruction, atomic: bool) -> int:
         modifiers = instruction.modifiers
         if self.scopes == "scope":
-            return min(int(modifiers.get("scope", 0)), DEVICE)
+            inner = WORKGROUP if atomic and not self.near else PLAIN  # loads and stores of SCOPE_CU may be plain ones
+            outer = CLUSTER if self.clusters else WORKGROUP
+            return (inner, outer, DEVICE, DEVICE)[int(modifiers.get("scope", 0))]
         if atomic:  # carried out in L2
             return DEVICE
         if self.scopes == "sc":
@@ -81,8 +90,8 @@ class MemoryModel(TupleRecord):
             if name not in ("global_inv", "global_wb", "global_wbinv"):
                 return None
             reach = int(modifiers.get("scope", 0))
-            far = reach >= DEVICE
-            return Caches(far and name != "global_wb", reach >= WORKGROUP and name != "global_wb",
+            far = reach >= SCOPE_DEV
+            return Caches(far and name != "global_wb", reach >= SCOPE_SE and name != "global_wb",
                           far and name != "global_inv")  # fmt: skip
         if self.scopes == "sc":
             if not modifiers.get("sc1"):
@@ -125,7 +134,20 @@ class MemoryModel(TupleRecord):
         """How an access is marked that other workgroups are to see, or that sees theirs."""
         return {"scope": "scope:SCOPE_DEV", "sc": "sc1", "glc": "glc"}[self.scopes]
 
+    def unsure_of(self, instruction: DecodedInstruction) -> bool:
+        """Whether an atomic operation may reach further than its scope says: Triton 3.9 compiles buffer atomics for
+        gfx1200 and gfx1201 without a scope (pull request 8778), for gfx1250 with SCOPE_DEV (9744). AMD's CK had them
+        without one on gfx12, and wrong results on gfx1250 (ROCm/rocm-libraries, pull request 10312)."""
+        return self.scopes == "scope" and not self.clusters and instruction.name.startswith("buffer_atomic")
 
+    def reaching(self, apart: int) -> str:
+        """How an access is marked that reaches as far as two agents are apart."""
+        near = apart == (CLUSTER if self.clusters else WORKGROUP)
+        return "scope:SCOPE_SE" if near and self.scopes == "scope" else self.strong
+
+
+SCOPE_SE, SCOPE_DEV = 1, 2
+"""Scopes of gfx12's instructions, in their numbers."""
 _NAMED = {
     "buffer_wbinvl1": Caches(True, True, False), "buffer_wbinvl1_vol": Caches(True, True, False),
     "buffer_gl1_inv": Caches(True, False, False), "buffer_gl0_inv": Caches(False, True, False),
@@ -142,9 +164,9 @@ def model_of(kernel: Kernel) -> MemoryModel | None:
         if descriptor.tg_split:
             return None
         scoped = target in ("gfx942", "gfx950", "gfx9-4-generic")
-        return MemoryModel("sc" if scoped else "glc", True, False, 1, scoped, False, _GFX9)
+        return MemoryModel("sc" if scoped else "glc", True, False, 1, scoped, False, False, _GFX9)
     if target.startswith("gfx12"):
         single = target.startswith("gfx125")  # no WGP mode, and L2 is written back (clang 22)
         near = descriptor.wgp_mode and not single
-        return MemoryModel("scope", False, near, 1, single, True, _GFX12)
-    return MemoryModel("glc", False, descriptor.wgp_mode, 2, False, False, _GFX11)
+        return MemoryModel("scope", False, near, 1, single, True, single, _GFX12)
+    return MemoryModel("glc", False, descriptor.wgp_mode, 2, False, False, False, _GFX11)

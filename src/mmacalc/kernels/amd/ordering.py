@@ -9,7 +9,7 @@ import numpy as np
 from ...asm.decoder import text
 from ...asm.tables import flags_of
 from ..device.findings import KernelFinding
-from ..device.grid_races import CLOCK, PLAIN, Grade, GridRaces, agent_of, code_of
+from ..device.grid_races import CLOCK, PLAIN, WORKGROUP, Grade, GridRaces, agent_of, code_of
 from ..device.memory import octets_of
 from ..device.suspects import ORIGIN
 from .checks import entry_at
@@ -327,18 +327,23 @@ class GlobalRaces:
             self._released_early(checks, missing, byte, race, other)
             return
         kind = "wait" if missing is not None and missing.what == "done" else "race"
-        message = f"{what}, and {self._why(order, grade, race, missing, near)}"
+        message = f"{what}, and {self._why(order, grade, race, missing, row)}"
+        if race.narrow and order.model.unsure_of(instruction) and other is not None and order.model.unsure_of(other):
+            self.reporter.note("scope", numbers, instruction, f"{message}. {UNSURE}", where, other)
+            return
         self.reporter.find(kind, numbers, instruction, message, where, other)
         reads = instruction if grade.kind == "read" else other if race.did == "read" else None
         if kind == "race" and reads is not None:
             key = kind, instruction.address, None if other is None else other.address
             checks.shadow.suspects.findings[key] = reads.address
 
-    def _why(self, order: GlobalOrder, grade: Grade, race: GridRace, missing: Missing | None, near: bool) -> str:
-        """Why nothing orders two accesses."""
-        model = order.model
+    def _why(self, order: GlobalOrder, grade: Grade, race: GridRace, missing: Missing | None, row: int) -> str:
+        """Why nothing orders two accesses. row: the wave of the one of now."""
+        model, apart = order.model, order.apart_of(order.first + row, agent_of(race.code))
+        near = apart == WORKGROUP
         if race.narrow:
-            return f"the scope of one of the two does not reach the other's workgroup: {model.strong} does"
+            other = "wave" if near else "workgroup"
+            return f"the scope of one of the two does not reach the other's {other}: {model.reaching(apart)} does"
         if missing is None:
             if near:
                 return "no barrier comes in between"
@@ -373,6 +378,13 @@ class GlobalRaces:
         at = tally.locate(flag.address), None if address is None else tally.locate(address)
         place = checks.place(workgroup)
         tally.add(KernelFinding("wait", flag.address, text(flag), message, address, words, place, wave, (), 1, *at))
+
+
+UNSURE = (
+    "LLVM's memory model asks for it; Triton leaves it out of buffer atomics of RDNA4, and whether the hardware needs "
+    "it there no public text says (on gfx1250 it does)"
+)
+"""What is said of such instructions (`MemoryModel.unsure_of`)."""
 
 
 def _uncounted(access: Access) -> bool:
@@ -432,8 +444,10 @@ def global_checks(
         message = f"races in global memory are not checked: {why}"
         tally.note(entry_at(tally, "not checked", ordering or program.of_kernel(kernel)[0], message, 1))
         return None
-    order = GlobalOrder(model, each, total, ordering is not None)
-    grades: dict[int, Grade] = program.remembered("grades", kernel.address, dict)
+    cluster = sizes[1].x * sizes[1].y * sizes[1].z
+    order = GlobalOrder(model, each, each * cluster, total, ordering is not None)
+    mode = "WGP mode" if model.near else "CU mode"  # the same instructions reach further in one of them
+    grades: dict[int, Grade] = program.remembered(f"grades in {mode}", kernel.address, dict)
     return GlobalChecks(GridRaces(memory, granule, order), order, sizes, grades)
 
 

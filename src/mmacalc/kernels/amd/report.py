@@ -39,6 +39,7 @@ KINDS = {
 NOTES = {
     "same value": "two waves, or two workgroups, write the same value to the same bytes, and nothing orders them",
     "barrier": "the waves of a workgroup meet at different barriers",
+    "scope": "the scope of an atomic operation does not include another workgroup that accesses the same bytes",
     "not used": "a load races with a store, and nothing uses what it gives",
     "outside LDS": "lanes access LDS far outside: the hardware drops what they store and loads zeros",
     "misaligned": "an access of LDS that is right in the unaligned mode only, which ROCm sets",

@@ -4,7 +4,8 @@ An *agent* is what executes in order by itself: a wave. Two accesses of a byte b
 and neither happens before the other. What happens before what the machine says (`Order`): barriers, and what the
 kernel releases and acquires. Not a race:
 
-- two strong accesses, such as atomic operations, as long as the scope of each includes the other's agent (`Grade`);
+- two strong accesses, such as atomic operations, as long as the scope of each includes the other's agent (`Grade`).
+  Atomic operations whose scopes do not are a race, in one instruction of several agents too;
 - a compare-and-swap with a plain read: the loop around it begins with one;
 - two writes of the same value to the same bytes, which is told apart.
 
@@ -43,18 +44,18 @@ if TYPE_CHECKING:
             the granule of each."""
 
         def apart(self, agents: Array, others: Array) -> Array:
-            """How far a scope must reach to include both agents: `WORKGROUP` or `DEVICE`."""
+            """How far a scope must reach to include both agents: `WORKGROUP`, `CLUSTER` or `DEVICE`."""
 
 
-__all__ = ["DEVICE", "LISTED", "MAYBE", "PLAIN", "WORKGROUP", "Grade", "GridRace", "GridRaces", "agent_of", "clock_of",
-           "code_of"]  # fmt: skip
+__all__ = ["CLUSTER", "DEVICE", "LISTED", "MAYBE", "PLAIN", "WORKGROUP", "Grade", "GridRace", "GridRaces", "agent_of",
+           "clock_of", "code_of"]  # fmt: skip
 
 LISTED = 1 << 22
 """Reads that are listed as they are before they are entered."""
-PLAIN, WORKGROUP, DEVICE, MAYBE = 0, 1, 2, 3
-"""How far an access is strong: not at all, within its workgroup, on the device; MAYBE: of the device, if the kernel
-means it so, which its code does not say."""
-ATOMIC, SWAPS, RETURNS = 4, 8, 16
+PLAIN, WORKGROUP, CLUSTER, DEVICE, MAYBE = 0, 1, 2, 3, 7
+"""How far an access is strong: not at all, within its workgroup, within its cluster of workgroups, on the device;
+MAYBE: of the device, if the kernel means it so, which its code does not say."""
+ATOMIC, SWAPS, RETURNS = 8, 16, 32
 """Of an access, beside how far it is strong: an atomic operation, one that compares, one that returns a value."""
 CLOCK = 32
 _LOW = (1 << CLOCK) - 1
@@ -95,7 +96,7 @@ class Grade(TupleRecord):
 class GridRace(TupleRecord):
     """A race: which of the accesses, the byte in memory, the other access (`code_of`), the label of its instruction,
     what it did ("wrote", "read", "changed by an atomic operation"), whether both write the same value, whether both
-    would be strong if their scopes reached far enough, and whether the other one is strong."""
+    are strong or atomic and their scopes alone do not reach far enough, and whether the other one is strong."""
 
     access: int
     offset: int
@@ -189,9 +190,8 @@ class GridRaces:
             self._read(at, own, label, grade.reach)
         else:
             self._write(at, own, label, grade)
-            lost = (self._writer[at] ^ own) >> CLOCK != 0
-            if race is None and grade.kind == "write" and lost.any():
-                race = self._together(at, width, label, stored, int(np.flatnonzero(lost)[0]))
+            if race is None and ((self._writer[at] ^ own) >> CLOCK != 0).any():
+                race = self._together(grade, at, width, own, label, stored)
         return race
 
     def list_reads(self, region: int, offsets: Array, size: int, codes: Array, label: int) -> None:
@@ -350,8 +350,8 @@ class GridRaces:
         if len(left):
             returns = bits[left] & RETURNS != 0
             wrong[left] = self.order.unordered(codes[left], returns, agents[left], grade.kind, entries.at[left])
-        reaches = (bits & MAYBE).astype(bool) & bool(grade.reach)
-        return wrong, reaches & fine(grade, bits, WORKGROUP)
+        both = (bits & (MAYBE | ATOMIC)).astype(bool) & bool(grade.bits & (MAYBE | ATOMIC))
+        return wrong, both & fine(grade, bits, PLAIN)
 
     @staticmethod
     def _against_write(grade: Grade, bits: Array, apart: Array | int) -> Array:
@@ -381,12 +381,22 @@ class GridRaces:
         found: Array = (before != after).reshape(count, -1).any(axis=1)
         return found
 
-    def _together(self, at: Array, width: int, label: int, stored: Stored | None, first: int) -> GridRace | None:
-        """The race of several agents that write to one granule in one instruction."""
-        if stored is not None:
+    def _together(
+        self, grade: Grade, at: Array, width: int, own: Array, label: int, stored: Stored | None
+    ) -> GridRace | None:  # fmt: skip
+        """The race of several agents that change one granule in one instruction, after all have been entered."""
+        last = self._writer[at]
+        apart = self.order.apart((own >> CLOCK) - 1, (last >> CLOCK) - 1)
+        lost = ((last ^ own) >> CLOCK != 0) & ((grade.reach < apart) | (grade.bits & (MAYBE | ATOMIC) == MAYBE))
+        if grade.kind == "write" and stored is not None:
             after = stored()[1].reshape(len(at), -1)
-            same = after[at == at[first]]
-            if (same == same[0]).all():
-                return None
-        code = int(self._writer[at[first]])
-        return GridRace(first // width, int(at[first]) * self.granule, code, label, "wrote", False)
+            places, which = np.unique(at, return_inverse=True)
+            one = np.zeros(len(places), np.int64)
+            one[which] = np.arange(len(at))
+            lost &= (after != after[one[which]]).any(axis=1)
+        if not lost.any():
+            return None
+        first = int(np.flatnonzero(lost)[0])
+        did = "wrote" if grade.kind == "write" else "changed by an atomic operation"
+        narrow = grade.reach != MAYBE and bool(grade.bits & (MAYBE | ATOMIC))
+        return GridRace(first // width, int(at[first]) * self.granule, int(last[first]), label, did, False, narrow)
