@@ -327,7 +327,7 @@ def test_copies_and_lanes_arrive_at_barriers_in_lds_and_waves_that_sleep_let_oth
     out, report = arriving(31 << 32 | 31, 1)
     assert report.findings == ()
     assert (out.reshape(4, 32) == np.arange(32) + np.arange(4)[:, None]).all()
-    assert "waves meet at a barrier in LDS" in str(report)
+    assert not any(note.kind == "not checked" for note in report.notes)
     with pytest.raises(Error, match="2 arrivals at a barrier in LDS where 1 are pending"):
         arriving(0, 2)
     with pytest.raises(Error, match="wait for ever"):

@@ -11,13 +11,17 @@ import numpy as np
 from ...base.errors import Error, plural
 from ..device.findings import Reporter, Stop
 from ..device.launch import collector_paused
+from ..device.ordered_races import COPIES, OrderedRaces
+from ..device.races import UNWAITED
 from ..device.scheduler import Waves
 from ..device.undefined import unpacked
 from .checks import Alignment, Barriers, Bounds, Moves, Products, Races, Unread, Waits
 from .clusters import ClusterBarrier, Multicasts
 from .counters import Counters
+from .global_moves import GlobalMove
 from .indexing import relative_key
-from .named_barriers import NamedBarriers
+from .local_access import LocalMove
+from .named_barriers import MOST, NamedBarriers
 from .ordering import GlobalRaces
 from .runs import CoreWaves, Run
 from .state import ACCUMULATORS, EXEC, GPR_INDEX, M0, Group
@@ -182,7 +186,8 @@ class Batch:
                 self._release()
 
     def _run_block(self, address: int, group: Group) -> None:
-        block, parts = self.program.block(address, self.grid_races.separate)
+        separate = self._separate()
+        block, parts = self.program.block(address, separate)
         last = block[-1].instruction
         self.registers.pc[group.rows], self._rows = last.address + last.size, group.numbers()
         alone = self.trace is None and not self.observers
@@ -190,12 +195,17 @@ class Batch:
             if not isinstance(part, Run):
                 self._step(part, group)
                 continue
-            at = 0
+            at, alone = 0, alone and separate == self._separate()  # a barrier in LDS may be the first one
             while at < len(part.steps):
                 before, at = at, part.carry_out(group, at) if alone and self._run_fits(part, group) else at
                 if at == before:
                     self._step(part.steps[at], group)
                     at += 1
+
+    def _separate(self) -> tuple[type, ...]:
+        """Which accesses are looked at one by one."""
+        ordered = (LocalMove,) if self.ordered is not None else ()
+        return (*ordered, GlobalMove) if self.grid_races.separate else ordered
 
     def _run_fits(self, run: Run, group: Group) -> bool:
         return self.tally.executed + len(run.steps) * group.count <= self.limit
@@ -304,6 +314,14 @@ class Batch:
     def issue(self, step: Step, group: Group) -> Flight | None:
         """Waves have issued an access; None if no check asks whether it has ended."""
         flight = self.waits.issue(step, group)
+        if step.count in COPIES and (races := self.ordered) is not None:
+            numbers = group.numbers()
+            groups, waves = self.waves.workgroup_of[numbers], self.waves.wave_in_group[numbers]
+            agents = races.agent(0, step.count) + waves
+            races.copied[groups, agents] += 1
+            if flight is not None:
+                flight.clocks = np.zeros(len(self.waves.ended), np.int64)
+                flight.clocks[numbers] = races.copied[groups, agents]
         self.grid_races.raised(group, self.counters.kinds[step.count])
         return flight
 
@@ -350,10 +368,65 @@ class Batch:
 
     def _keep_unwaited(self, group: Group, number: int) -> None:
         """Keep what the waves that signal a barrier have not waited for."""
+        self.settle_copies(group.numbers())
         for address, landing in self.counters.unfinished_in_lds(group):
             owners = self.waves.workgroup_of[landing.waves]
             for workgroup in np.unique(owners).tolist():
                 self._unwaited.setdefault((workgroup, number), []).append((address, landing.of(owners == workgroup)))
+
+    # --- barriers in LDS ---
+
+    @property
+    def ordered(self) -> OrderedRaces | None:
+        """The races in LDS where waves meet at barriers in it; None before the first wave does."""
+        races = self.lds.races
+        return races if isinstance(races, OrderedRaces) else None
+
+    def ordered_lds(self) -> OrderedRaces:
+        """The races in LDS, which from now on are followed by what happens before what."""
+        races = self.ordered
+        if races is None:
+            races = OrderedRaces(len(self.lds.data), self.lds.stride, len(self.waves.ended) // len(self.waves.groups))
+            races.take_over(self.lds.races)
+            self.lds.races = races
+            for flight in [one for one in self.counters.flights if one.kind in COPIES]:
+                flight.clocks = np.zeros(len(self.waves.ended), np.int64)
+                for landing in flight.landings:
+                    self._copying(races, flight, landing)
+        return races
+
+    def _copying(self, races: OrderedRaces, flight: Flight, landing: Landing) -> None:
+        """A copy was on its way before races in LDS were followed so."""
+        assert flight.clocks is not None
+        label, kind = self.lds.labels.label(flight.address), "write" if landing.kind == UNWAITED else "read"
+        for row in np.unique(landing.waves).tolist():
+            wave, mine = int(self.waves.wave_in_group[row]), landing.waves == row
+            races.copying(kind, landing.offsets[mine], landing.size, wave, label, flight.kind)
+            flight.clocks[row] = races.copied[self.waves.workgroup_of[row], races.agent(wave, flight.kind)]
+
+    def barriers_read(self, rows: Array, offsets: Array, size: int) -> None:
+        """Waves read bytes of LDS, of which some may be barriers. Their copies that have arrived there have ended."""
+        races = self.ordered
+        if races is None:
+            return
+        for row in np.unique(rows).tolist():
+            at = offsets[rows == row]
+            group, wave = int(self.waves.workgroup_of[row]), int(self.waves.wave_in_group[row])
+            if races.acquire(group, wave, np.unique(np.concatenate([at & ~7, at + size - 1 & ~7]))):
+                for kind in COPIES:
+                    self.counters.copied(row, kind, int(races.known[group, wave, races.agent(wave, kind)]))
+
+    def settle_copies(self, rows: Array) -> None:
+        """What waves know of their own copies between memory and LDS, before they meet others: which have ended."""
+        races = self.ordered
+        if races is None:
+            return
+        for row in rows.tolist():
+            group, wave = int(self.waves.workgroup_of[row]), int(self.waves.wave_in_group[row])
+            for kind in COPIES:
+                agent = races.agent(wave, kind)
+                ended = self.counters.copies_ended(row, kind, int(races.copied[group, agent]))
+                races.known[group, wave, agent] = max(races.known[group, wave, agent], ended)
 
     def cluster_barrier(self, group: Group, instruction: DecodedInstruction, signals: bool, waits: bool) -> None:
         """Waves signal the barrier of their cluster, or wait at it."""
@@ -363,19 +436,17 @@ class Batch:
 
     def named_signalled(self, group: Group, row: int, number: int) -> None:
         """A wave signals a named barrier."""
+        races, workgroup = self.ordered_lds(), int(self.waves.workgroup_of[row])
+        wave = int(self.waves.wave_in_group[row])
         self._keep_unwaited(Group(self.registers, self, np.array([row])), number)
+        races.release(workgroup, wave, _named(workgroup, number))
+        races.pass_on(workgroup, wave)
+        for address, one in self._unwaited.pop((workgroup, number), []):
+            races.note(one.kind, one.offsets, one.size, one.numbers, self.lds.labels.label(address))
 
-    def named_completed(self, group: Group, instruction: DecodedInstruction, row: int, number: int) -> None:
-        """A named barrier is completed by a wave. Accesses before and after are not compared, of no waves of the
-        workgroup: two that the barrier does not order may race unseen, and two that it orders are not called a race."""
-        workgroup = int(self.waves.workgroup_of[row])
-        self.lds.barrier([workgroup], self._unwaited.pop((workgroup, number), []))
-        if self.named.members[workgroup, number] < self.waves.live(workgroup).sum():
-            text = (
-                "only some waves of the workgroup meet at this barrier: races in LDS between the others are not looked "
-                "for across it"
-            )
-            self.reporter.note("not checked", np.array([row]), instruction, text)
+    def named_completed(self, workgroup: int, number: int) -> None:
+        """A named barrier is completed: what its members have done before comes before what they do behind it."""
+        self.ordered_lds().end_phase(_named(workgroup, number))
 
     def _release(self) -> None:
         """Let waves go on whose workgroup or cluster has come to its barrier, or if there are none, those that stand
@@ -397,7 +468,11 @@ class Batch:
             if len(met):
                 self.grid_races.met_cluster(met, self.cluster.waited[met], self.cluster.size)
             released = released or met.tolist()
-            if self.named.released():
+            freed = self.named.released()
+            for row in freed.tolist():
+                group, wave = int(self.waves.workgroup_of[row]), int(self.waves.wave_in_group[row])
+                self.ordered_lds().acquire(group, wave, np.array([_named(group, int(self.named.joined[row]))]))
+            if len(freed):
                 return
         if released:
             return
@@ -411,3 +486,8 @@ class Batch:
             raise Error(
                 f"{self.waves.text(row)} waits for ever at the barrier at {int(self.waves.place[row]):#x}: {why}"
             )
+
+
+def _named(workgroup: int, number: int) -> int:
+    """A named barrier, as races in LDS are told of it: below all places there."""
+    return -1 - workgroup * (MOST + 1) - number

@@ -21,6 +21,7 @@ from ...hazards.deallocation import MESSAGE as DEALLOCATION
 from ...hazards.lint import SCHED_MODE
 from ..device.findings import KernelFinding, Stop
 from ..device.memory import octets_of
+from ..device.ordered_races import COPIES, OrderedRaces
 from ..device.races import UNFETCHED, UNREAD, UNWAITED
 from ..device.traffic import KNOWN, PERIOD, enter
 from ..device.unread import unread_text
@@ -271,7 +272,13 @@ class Races:
         if words is not None:
             stored = lambda: (lds.data[offsets[:, None] + np.arange(size)], octets_of(words, size))  # noqa: E731
         numbers = self.reporter.waves.wave_in_group[event.rows] + 1
-        race = lds.races.note(event.kind, offsets, size, numbers, lds.labels.label(event.instruction.address), stored)
+        label = lds.labels.label(event.instruction.address)
+        if isinstance(lds.races, OrderedRaces):
+            count = self.program.step(event.instruction.address).count
+            copies = count if count in COPIES else ""
+            race = lds.races.note(event.kind, offsets, size, numbers, label, stored, copies)
+        else:
+            race = lds.races.note(event.kind, offsets, size, numbers, label, stored)
         if race is not None:
             self._race(event, race)
 
@@ -299,6 +306,8 @@ class Races:
                 enter, message = self.reporter.note, f"{message}; {_DISPUTED}"
         else:
             message = f"{what}, which {who} accesses without a barrier in between"
+            if isinstance(self.lds.races, OrderedRaces):
+                message += ", of the workgroup or one in LDS whose phase this wave has seen to end"
         enter(kind, rows, event.instruction, message, where, other)
 
 

@@ -105,11 +105,12 @@ class Flight:
     """An outstanding access: its instruction, the registers that it writes, and its number on each counter by wave.
 
     order: its number among those accesses of the counter that end in order; None if it ends in any order. landings:
-    what it writes into LDS or reads of it.
+    what it writes into LDS or reads of it. clocks: of a copy that is an agent of `ordered_races`, its clock by wave.
     """
 
-    __slots__ = ("address", "kind", "landings", "numbers", "order", "sequence")
+    __slots__ = ("address", "clocks", "kind", "landings", "numbers", "order", "sequence")
     address: int
+    clocks: Array | None
     kind: str
     landings: tuple[Landing, ...]
     numbers: frozenset[int]
@@ -126,7 +127,7 @@ class Flight:
     ) -> None:
         self.address, self.kind, self.numbers = address, kind, numbers
         self.sequence, self.order = sequence, order
-        self.landings = ()
+        self.landings, self.clocks = (), None
 
     @property
     def lands(self) -> bool:
@@ -264,13 +265,30 @@ class Counters:
                     return flight, met
         return None
 
+    def copies_ended(self, row: int, kind: str, last: int) -> int:
+        """Up to which clock all copies of a kind by a wave have ended. last: of the last one."""
+        open_ = [
+            int(flight.clocks[row]) - 1 for flight in self.flights
+            if flight.clocks is not None and flight.kind == kind and flight.clocks[row]
+            and self.outstanding(flight, np.array([row])).any()
+        ]  # fmt: skip
+        return min([last, *open_])
+
+    def copied(self, row: int, kind: str, last: int) -> None:
+        """A wave has learned that its copies of a kind have ended up to a clock, without a wait for their counter."""
+        for flight in self.flights:
+            if flight.clocks is not None and flight.kind == kind and 0 < flight.clocks[row] <= last:
+                for sequence in flight.sequence.values():
+                    sequence[row] = 0
+
     def unfinished_in_lds(self, group: Group) -> list[tuple[int, Landing]]:
-        """What outstanding accesses of the group's waves write to LDS or read of it: the instruction, and what."""
+        """What outstanding accesses of the group's waves write to LDS or read of it: the instruction, and what. Not of
+        copies that are agents of their own."""
         mine = np.zeros(self.waves, np.bool_)
         mine[group.rows] = True
         found = []
         for flight in self.flights:
-            for landing in flight.landings:
+            for landing in flight.landings if flight.clocks is None else ():
                 which = mine[landing.waves] & self.outstanding(flight, landing.waves)
                 if which.any():
                     found.append((flight.address, landing.of(which)))

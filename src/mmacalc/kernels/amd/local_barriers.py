@@ -1,13 +1,22 @@
-"""Barriers in LDS of gfx1250: 64 bits that DS_ATOMIC_BARRIER_ARRIVE_RTN_B64 and tensor copies arrive at.
+"""Barriers in LDS of gfx1250: 64 bits that lanes and copies arrive at.
 
 Bits 28 to 0 are the arrivals that are still pending, less one; bits 31 to 29 the phase; bits 63 to 32 what is pending
 when a phase begins. An arrival takes from the pending ones; the one behind the last pending one borrows from the phase,
 which so goes down by one and around, and what is pending begins anew. A kernel initialises a barrier by a plain store,
 and waits by loading it until the phase is another.
 
-Source: Triton 3.9, BarrierOpToLLVM.cpp (fields and initial values) and its Gluon documentation (the phase is
-decremented with a wraparound). What remains of an arrival that counts more than is pending no public text says: it is
-refused.
+DS_ATOMIC_BARRIER_ARRIVE_RTN_B64 follows what its wave has done in LDS before. DS_ATOMIC_ASYNC_BARRIER_ARRIVE_B64 counts
+for one of each lane, is counted by ASYNCCNT, and happens when the asynchronous loads that its wave has issued before
+are in LDS; a tensor copy whose descriptor says so arrives when it ends, and those before it of its wave have ended.
+That orders them before what a wave does behind the load that shows it the end of the phase; other copies only where
+their wave has waited for them before it arrives (`mmacalc.kernels.device.ordered_races`). What a wave has stored and
+loaded itself counts as released by its copies' arrivals, too, though no text says so.
+
+Sources: CDNA5 ISA guide, sections 10.11.3, 11.2.2 and 15.15, as a public reading of it has them; Triton 3.9,
+BarrierOpToLLVM.cpp (fields and initial values), its Gluon documentation (the phase is decremented with a wraparound)
+and pull request 11896 (what arrives with a copy orders it across the workgroup). Of the width of what is pending the
+guide has several, and Triton 29. What remains of an arrival that counts more than is pending its two expressions leave
+open: it is refused.
 """
 
 from __future__ import annotations
@@ -20,11 +29,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ...asm.decoded import DecodedInstruction
     from ...base.arrays import Array
+    from .batch import Batch
     from .state import Group
 
-__all__ = ["ARRIVE", "arrived", "arrived_by_copy", "phase_ended"]
+__all__ = ["ARRIVE", "arrive", "arrived", "arrived_by_copy"]
 
 ARRIVE = "barrier_arrive"
 """The action of an access that arrives at a barrier in LDS."""
@@ -52,23 +61,29 @@ def arrived(state: Any, count: Any) -> np.uint64:
     return np.uint64(first << 32 | ((low >> 29) - 1 & 7) << 29 | first & _PENDING)
 
 
-def phase_ended(group: Group, instruction: DecodedInstruction, row: int) -> None:
-    """A phase of a barrier in LDS has ended by a wave. Accesses of LDS before and after are not compared, of no waves
-    of the workgroup: two that the barrier does not order may race unseen."""
-    batch = group.batch
-    batch.lds.barrier([int(batch.waves.workgroup_of[row])], [])
-    batch.reporter.note(
-        "not checked", np.array([row]), instruction,
-        "waves meet at a barrier in LDS: races in LDS are not looked for across the end of its phase",
-    )  # fmt: skip
+def arrive(batch: Batch, row: int, places: Array, counts: Array, copies: str = "") -> Array:
+    """A wave's lanes arrive at barriers, one after the other, or its copies of a kind do. Gives what was there before.
+
+    Args:
+        places: the byte of each, in the LDS of the batch. counts: for how many arrivals each counts.
+    """
+    races, wave = batch.ordered_lds(), int(batch.waves.wave_in_group[row])
+    group = int(batch.waves.workgroup_of[row])
+    batch.settle_copies(np.array([row]))
+    races.acquire(group, wave, places & ~7)
+    cells, before = batch.lds.data.view(np.uint64), np.zeros(len(places), np.uint64)
+    for number, (place, count) in enumerate(zip(places.tolist(), counts.tolist())):
+        before[number] = cells[place // 8]
+        cells[place // 8] = after = arrived(before[number], count)
+        races.release(group, wave, place, copies)
+        if (int(before[number]) ^ int(after)) >> 29 & 7:
+            races.end_phase(place)
+    races.pass_on(group, wave)
+    return before
 
 
-def arrived_by_copy(group: Group, instruction: DecodedInstruction, row: int, place: int) -> None:
+def arrived_by_copy(group: Group, row: int, place: int) -> None:
     """A tensor copy of a wave has ended, and arrives at a barrier in the LDS of its workgroup. place: its byte."""
     lds = group.batch.lds
     offset = place + int(group.batch.waves.workgroup_of[row]) * lds.stride
-    cell: Array = lds.data[offset : offset + 8].view(np.uint64)
-    before = int(cell[0])
-    cell[0] = arrived(before, 1)
-    if (before ^ int(cell[0])) >> 29 & 7:
-        phase_ended(group, instruction, row)
+    arrive(group.batch, row, np.array([offset]), np.ones(1, np.int64), "tensor")

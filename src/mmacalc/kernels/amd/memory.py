@@ -12,7 +12,7 @@ from ...base.errors import Error
 from ...base.records import TupleRecord
 from ..device.memory import Outside, gathered, scattered
 from .checks import LocalAccess
-from .local_barriers import ARRIVE, arrived, phase_ended
+from .local_barriers import ARRIVE, arrive
 from .operands import bfloat, raw_reader
 
 TYPE_CHECKING = False
@@ -114,6 +114,8 @@ def access_of(name: str) -> Access | None:
         return _atomic(*match.groups())
     if name == "ds_atomic_barrier_arrive_rtn_b64":
         return Access("ds", ARRIVE, 8, kind="u64")
+    if name == "ds_atomic_async_barrier_arrive_b64":
+        return Access("ds", ARRIVE, 8, kind="u64", asynchronous=True)
     return None
 
 
@@ -292,7 +294,6 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "swap": lambda old, value: value,
     "inc": lambda old, value: old * 0 if old >= value else old + old.dtype.type(1),
     "dec": lambda old, value: value if old == 0 or old > value else old - old.dtype.type(1),
-    ARRIVE: arrived,
 }
 # Operations that NumPy does on many places at once, any number of them alike, where no lane wants the old value.
 AT_ONCE: dict[str, Any] = {
@@ -394,6 +395,7 @@ def lds_access(
     rows, _ = lanes.lanes()
     offsets = addresses + batch.waves.workgroup_of[rows] * lds.stride
     if access.action == "load":
+        batch.barriers_read(rows, offsets, access.size)
         batch.accessed(LocalAccess(group, lanes, instruction, access, "read", offsets, rows, None, False))
         words = gathered(lds.data, offsets, access.size)
         batch.uninitialised.loaded(group, lanes, lds.undefined_at(offsets, access.size), "LDS")
@@ -420,18 +422,27 @@ def _arrive(
     group: Group, lanes: ActiveLanes, instruction: DecodedInstruction, access: Access, where: tuple[Array, Array, Data]
 ) -> None:
     """Lanes arrive at barriers in LDS, one after the other; `where`: the offsets, the wave of each, the operand."""
-    offsets, rows, data = where
-    lds = group.batch.lds
-    words = lds.data.view(np.uint32)
-    before = words[offsets // 4] >> np.uint32(29)
+    (offsets, rows, operand), batch = where, group.batch
+    undefined = batch.lds.undefined_at(offsets, access.size)
+    if undefined is not None:
+        text = "arrives at a barrier in LDS that nothing has initialised"
+        batch.reporter.find("uninitialised", group.numbers(), instruction, text, lanes.spread(undefined))
+    counts: Array = np.ones(len(offsets), np.int64)
+    if operand is not None:
+        if (lost := _stored(group, lanes, operand)) is not None:
+            batch.lds.note_stored(offsets[lost], access.size, np.ones(int(lost.sum()), np.bool_))
+        counts = _typed([lanes.gather(raw_reader(operand, number)(group)) for number in range(2)], np.int64)
+    before: Array = np.zeros(len(offsets), np.uint64)
     try:
-        _local_atomic(group, lanes, instruction, access, (lds, offsets, data, "LDS"))
+        for row in np.unique(rows).tolist():
+            mine = rows == row
+            before[mine] = arrive(batch, row, offsets[mine], counts[mine], "async" if access.asynchronous else "")
     except Error as error:
         raise Error(f"at {instruction.address:#x} ({instruction.name}): {error}") from None
-    ended = rows[before != words[offsets // 4] >> np.uint32(29)]
-    _, first = np.unique(group.batch.waves.workgroup_of[ended], return_index=True)
-    for row in ended[first].tolist():
-        phase_ended(group, instruction, row)
+    if instruction.destinations:
+        words = before.view(np.uint32).reshape(-1, 2)
+        batch.uninitialised.loaded(group, lanes, undefined, "LDS")
+        load_registers(group, lanes, instruction, access, [words[:, 0], words[:, 1]])
 
 
 def _partly_outside(

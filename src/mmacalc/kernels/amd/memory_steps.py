@@ -644,7 +644,7 @@ def _step(instruction: DecodedInstruction, access: Access, target: MachineTarget
         return load_to_lds(instruction, access, target)
     if access.unit == "tensor":
         return tensor_step(instruction, access)
-    if access.asynchronous:
+    if access.asynchronous and access.unit != "ds":
         return store_from_lds(instruction, access)
     if access.transposes:
         return transposing_step(instruction, access, target)

@@ -127,13 +127,13 @@ class NamedBarriers:
             waves.waiting[row] = waves.elsewhere[row] = waves.named[row] = True
             waves.place[row] = address
 
-    def released(self) -> bool:
-        """Let waves go on whose barrier is completed; whether there are any."""
+    def released(self) -> Array:
+        """Let waves go on whose barrier is completed: which."""
         waves = self.waves
         completed = self.completed[waves.workgroup_of, np.maximum(self.joined, 0)]
         free = waves.named & ~waves.ended & (self.passed <= completed)
         waves.waiting[free] = waves.elsewhere[free] = waves.named[free] = False
-        return bool(free.any())
+        return np.flatnonzero(free)
 
     def missing(self, row: int) -> str:
         """Why a wave waits for ever, in words."""
@@ -232,7 +232,7 @@ def _leave(instruction: DecodedInstruction, target: MachineTarget) -> Callable[[
         for row in group.numbers().tolist():
             number, completes = group.batch.named.leave(row)
             if completes:
-                group.batch.named_completed(group, instruction, row, number)
+                group.batch.named_completed(int(group.batch.waves.workgroup_of[row]), number)
         group.leaves = Undefined(group.batch.running)
         group.leaves.lanes = np.ones((group.count, group.lanes), np.bool_)
 
@@ -255,7 +255,7 @@ def named_signal(instruction: DecodedInstruction, target: MachineTarget) -> Call
                 workgroup = int(batch.waves.workgroup_of[row])
                 first[at], completes = batch.named.signal(workgroup, number, members)
                 if completes:
-                    batch.named_completed(group, instruction, row, number)
+                    batch.named_completed(workgroup, number)
         if tells:
             group.s[SCC, group.rows] = first
 

@@ -208,7 +208,7 @@ class Step:
         self.writes_lds = access.to_lds or bool(self.instruction.modifiers.get("lds"))
         if access.unit in ("scalar", "scalar buffer"):
             self.count = "scalar"
-        elif access.unit == "ds":
+        elif access.unit == "ds" and not access.asynchronous:
             self.count, self.writes_lds = "lds", access.action != "load"
         elif access.asynchronous:
             self.count = "async"
@@ -412,7 +412,7 @@ class Program:
         self._leaders = frozenset(goals)
         self.steps: dict[int, Step] = {}
         self.labels = Labels()
-        self._blocks: dict[tuple[int, bool], tuple[tuple[Step, ...], tuple[Step | Run, ...]]] = {}
+        self._blocks: dict[tuple[int, tuple[type, ...]], tuple[tuple[Step, ...], tuple[Step | Run, ...]]] = {}
         self._others: dict[tuple[int, Any, int], Step] = {}
         self._texts: dict[int, str] = {}
         self._known: dict[tuple[str, int], Any] = {}
@@ -456,11 +456,11 @@ class Program:
             found.instruction = step.instruction
         return self._others[place]
 
-    def block(self, address: int, separate: bool) -> tuple[tuple[Step, ...], tuple[Step | Run, ...]]:
+    def block(self, address: int, separate: tuple[type, ...]) -> tuple[tuple[Step, ...], tuple[Step | Run, ...]]:
         """The instructions from an address to the next branch, barrier or branch target: each, and as runs.
 
         Args:
-            separate: whether accesses of global memory are looked at one by one.
+            separate: which kinds of accesses are looked at one by one (`LocalMove`, `GlobalMove`).
         """
         if (address, separate) not in self._blocks:
             with collector_paused():

@@ -560,19 +560,19 @@ def _masks(step: Step) -> bool:
     return bool(step.operations) and not _EXEC.isdisjoint(step.writes)
 
 
-def _known(step: Step, separate: bool) -> bool:
+def _known(step: Step, separate: tuple[type, ...]) -> bool:
     """Whether the core, or the counters, can carry out a step."""
-    if separate and any(isinstance(move, GlobalMove) for move in step.moves):
+    if any(isinstance(move, separate) for move in step.moves):
         return False
     nothing = step.instruction.name in NOTHING and "waits_xcnt" not in flags_of(step.instruction.name)
     return bool(_parts_of(step)) or step.waits is not None or (nothing and not step.relative)
 
 
-def planned(steps: Sequence[Step], labels: Labels, separate: bool) -> tuple[Step | Run, ...]:
+def planned(steps: Sequence[Step], labels: Labels, separate: tuple[type, ...]) -> tuple[Step | Run, ...]:
     """The steps of a block; those that follow each other and that the core carries out, as runs.
 
     Args:
-        separate: whether accesses of global memory are looked at one by one.
+        separate: which kinds of accesses are looked at one by one (`LocalMove`, `GlobalMove`).
     """
     if _core() is None:
         return tuple(steps)

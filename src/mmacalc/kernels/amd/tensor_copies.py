@@ -112,11 +112,13 @@ def tensor_step(instruction: DecodedInstruction, access: Access) -> Callable[[Gr
                 if descriptor.mask and access.action == "load":
                     group.batch.multicasts.made(row, instruction, descriptor.mask, descriptor)
                 found.setdefault(descriptor.shape.size, []).append((row, descriptor))
+        if any(one.barrier is not None for copies in found.values() for _, one in copies):
+            group.batch.ordered_lds()
         for size, copies in found.items():
             _copy(group, instruction, access._replace(size=size), copies)
         for row, descriptor in sorted((one for copies in found.values() for one in copies), key=lambda one: one[0]):
             if descriptor.barrier is not None:
-                arrived_by_copy(group, instruction, row, descriptor.barrier)
+                arrived_by_copy(group, row, descriptor.barrier)
 
     return run
 

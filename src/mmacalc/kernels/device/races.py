@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Stored = Callable[[], tuple[Array, Array]]
 
-__all__ = ["UNFETCHED", "UNREAD", "UNWAITED", "Race", "RaceShadow"]
+__all__ = ["UNFETCHED", "UNREAD", "UNWAITED", "Race", "RaceShadow", "together"]
 
 UNWAITED = "unwaited"
 """The kind of a write whose wave came to the barrier without waiting for it."""
@@ -153,7 +153,7 @@ class RaceShadow:
                 race = self._other(other, offsets, size, (numbers, both)) or race
         shared = [self._enter(kind, offsets + place, unit, (numbers, label)) for place in range(0, size, unit)]
         if any(shared) and kind == "write" and (race is None or race.same):
-            race = _together(offsets, size, waves, (label, stored)) or race
+            race = together(offsets, size, waves, (label, stored)) or race
         return race
 
     def _other(
@@ -242,7 +242,7 @@ def _differing(stored: Stored | None) -> Callable[[], Array] | None:
     return differing
 
 
-def _together(offsets: Array, size: int, waves: Array, what: tuple[int, Stored | None]) -> Race | None:
+def together(offsets: Array, size: int, waves: Array, what: tuple[int, Stored | None]) -> Race | None:
     """The race of several waves that write to one byte in one instruction."""
     label, stored = what
     places = (offsets[:, None] + np.arange(size)).ravel()
