@@ -154,8 +154,19 @@ def test_scaled_conversions_of_gfx1250_multiply_by_the_lowest_byte_of_the_scale(
     o, _, findings, _ = run("gfx1250", body, 32)
     assert set(o.tolist()) == {0x40003800}  # 1.0 and 0.25 (0x28), times two
     assert findings == []
-    with pytest.raises(Error, match="lanes 0 to 15 and 16 to 31 differ"):
-        run("gfx1250", body.replace('"v"(0x80)', '"v"(0x70 + i)'), 32)
+    with pytest.raises(Error, match=r"scale_sel|op_sel|OP_SEL"):
+        run("gfx1250", body.replace("%1, %2", "%1, %2 scale_sel:1"), 32)
+
+
+@pytest.mark.parametrize(("form", "data", "one"), [("fp8", "0x3838383838383838ull", 8), ("fp4", "0x22222222u", 4)])
+def test_scaled_conversions_of_gfx1250_take_the_scales_of_lanes_0_to_15(form, data, one, run):
+    """Lanes n and n + 16 have the scale of lane n; of 4 bits the second half takes its second byte."""
+    body = "unsigned a, b, c, d; " + asm(f"v_cvt_scale_pk8_f16_{form} v[40:43], %1, %2\nv_and_b32 %0, 0xffff, v43", X,
+            more=f': "v"({data}), "v"(0x7b7f - i * 0x101 * (i < 4)) : "v40", "v41", "v42", "v43"')  # fmt: skip
+    o, _, findings, _ = run("gfx1250", body, 32)
+    low = [0x3C00 - 0x400 * lane if lane < 4 else 0x3C00 for lane in range(16)]
+    assert o.tolist() == low + [each - (one == 4) * 0x1000 for each in low]
+    assert findings == []
 
 
 def test_a_sum_of_a_shift_is_undefined_from_the_lowest_undefined_bit_on(run):

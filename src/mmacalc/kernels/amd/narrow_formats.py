@@ -81,17 +81,17 @@ def scaled(instruction: DecodedInstruction, target: MachineTarget) -> tuple[Comp
 def _widened(instruction: DecodedInstruction, count: int, outof: Format, into: Format) -> tuple[Compute, Store]:
     """V_CVT_SCALE_PK8 and PK16 of gfx1250: elements times a power of two, whose E8M0 code is a byte of the scale.
 
-    SCALE_SEL 0 takes the lowest byte for all lanes (Triton pull request 9841). Which of lanes 0 to 15 and 16 to 31 it
-    is from, and what other values choose, is not public: they are refused, and so are lanes that differ there.
+    With SCALE_SEL 0 lanes n and n + 16 take it from the scale of lane n: of elements of 8 bits both the lowest byte, of
+    4 and 6 bits lanes 0 to 15 that and the others the byte above it (MLIR's amdgpu.scaled_ext_packed_matrix; Triton,
+    pull request 9841 and what it says of opSel at upcast8xMxfp8fp4_HW; HIP's header of FP4 has both bytes alike). Other
+    values are refused: which bit of it is what, MLIR and Triton have otherwise of 8 bits.
     """
     elements = [_field(instruction.sources[0], outof.bits * number, outof) for number in range(count)]
     scale = raw_reader(instruction.sources[1])
 
     def compute(group: Group) -> tuple[Array, ...]:
-        code = np.broadcast_to(scale(group) & np.uint32(0xFF), (group.count, group.lanes))
-        if group.lanes != 32 or (code[:, :16] != code[:, 16:]).any():
-            raise Error(f"{instruction.name}: the scales of lanes 0 to 15 and 16 to 31 differ, and it is not public "
-                        "whose is taken")  # fmt: skip
+        word = np.broadcast_to(scale(group), (group.count, group.lanes))[:, :16]
+        code = np.concatenate([word, word >> np.uint32(8 * (outof.bits < 8))], axis=1) & np.uint32(0xFF)
         factor = np.where(code == 255, np.nan, np.exp2(code.astype(np.float64) - 127))
         return tuple([_encoded(read(group) * factor, into, group, instruction) for read in elements])
 
