@@ -33,7 +33,12 @@ class Target:
     def launch(self, kernel, *arguments):
         report = mmacalc.launch(self.kernels[kernel], *arguments)
         # clang 22 leaves no wait states before VOPD that overwrites what a WMMA of gfx1250 reads (docs/kernels.md).
-        self.findings += [one for one in report.findings if (one.kind, one.text[:7]) != ("wait states", "v_dual_")]
+        for one in report.findings:
+            if (one.kind, one.text[:7]) != ("wait states", "v_dual_"):
+                self.findings.append(one)
+            else:
+                assert "a fault of the compiler" in one.message
+                assert "pull request 183573" in one.message
 
     def product(self, a, b, number):
         """A B^T as the hardware computes it, float32."""

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 import mmacalc
-from hip_kernels import assembled, hip_listing
+from hip_kernels import assembled, hip_kernels, hip_listing
+from mmacalc.asm.decoder import listing
+from mmacalc.kernels.following.machines import AmdMachines
+from mmacalc.kernels.launching import launch_observed
+from mmacalc.kernels.repairing.slices import Slices
 from samples import sampled
 
 HIP = """extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(64, 64)))
@@ -72,6 +76,33 @@ def test_a_statement_of_ptx_that_breaks_no_rule_is_named_at_its_line(right, wron
     assert (f"line {line}", kind) in [(one.place, one.kind) for one in found.repairs]
     whole = mmacalc.find_repairs(mmacalc.load(PTX)["k"], 1, 32, x, np.zeros(32, np.int32), expected={"y": y})
     assert (whole.wrong, whole.tried, whole.words()) == ("", 0, "the result is as expected")
+
+
+UNROLLED = """extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(64, 64)))
+void k(const int *x, int *y, int *z) {
+    static __attribute__((shared)) int tile[256];
+    int i = __builtin_amdgcn_workitem_id_x(), sum = 0;
+    for (int n = 0; n < 4; ++n) tile[64 * n + i] = x[64 * n + i];
+    __attribute__((address_space(3))) volatile int *from = (__attribute__((address_space(3))) volatile int *)tile;
+    for (int n = 0; n < 2; ++n) sum = sum * 3 + from[64 * n + WRONG + i];
+    y[i] = sum;
+    z[i] = x[i] ^ 5; }"""
+
+
+def test_a_mistake_in_a_loop_that_is_unrolled_is_one_change_and_what_right_results_need_alone_is_left_alone():
+    x = np.random.default_rng(1).integers(0, 1000, 256, np.int32)
+    right, left = np.zeros((2, 64), np.int32), np.zeros((2, 64), np.int32)
+    mmacalc.launch(hip_kernels(UNROLLED.replace("WRONG", "64"), "gfx942")["k"], 1, 64, x, *right)
+    kernel = hip_kernels(UNROLLED.replace("WRONG", "128"), "gfx942", "-gline-tables-only")["k"]
+    found = mmacalc.find_repairs(kernel, 1, 64, x, *left, expected={2: right[0], 3: right[1]}, progress=False)
+    (one,) = [one for one in found.repairs if one.kind == "number, the same in 2 instructions"]
+    assert one.location.line == 7
+    slices = Slices(AmdMachines(kernel))
+    launch_observed(kernel, 1, 64, (x, *left), {}, (slices,), False)
+    levels = slices.levels([(mine, mine != other) for mine, other in zip(left, right)])
+    texts = {kernel.address + 4 * word: text for word, text in listing(kernel.code, kernel.target, 64)}
+    assert {level for at, level in levels.items() if texts[at].startswith("ds_read")} == {0}
+    assert sorted(at in levels for at, text in texts.items() if text.startswith("global_store")) == [False, True]
 
 
 def test_what_a_search_for_repairs_does_not_take_is_refused():

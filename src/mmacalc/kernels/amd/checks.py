@@ -577,6 +577,13 @@ LEFT_OUT = "LLVM 24 has it, AMD's own kernels with VGPRs above 255 leave such wa
 """What a note says instead of a finding in expert scheduling: AITER's for gfx1250 lack up to 1,456 of a kernel."""
 
 
+VOPD_FAULT = (
+    "LLVM 22 inserts none before a pair of VOPD, which is a fault of the compiler, not of the source (LLVM issue "
+    "183546): compile by one that has pull request 183573, or without pairs (-mllvm -amdgpu-enable-vopd=0)"
+)
+"""Where wait states are missing between a WMMA of gfx1250 and a pair behind it."""
+
+
 def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
     """Enter the places where executed instructions come too early after others, by the rules of `lint`; where AMD's own
     kernels leave a wait out, a note.
@@ -595,6 +602,8 @@ def check_wait_states(kernel: Kernel, program: Program, tally: Tally) -> None:
     for place in places:
         second, first = listed[place.second], listed[place.first]
         message = f"{place.missing} wait states missing: {place.wait.rule}"
+        if second.name.startswith("v_dual_") and "checkWMMACoexecutionHazards" in message:
+            message += f". {VOPD_FAULT}"
         if not (left_out := place.wait.expiry.disputed or general):
             tally.add(entry_at(tally, "wait states", second, message, executed[second.address], first))
         elif count := disputed.pop(left_out, 0):

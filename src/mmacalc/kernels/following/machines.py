@@ -12,7 +12,7 @@ from ...base.records import TupleRecord
 from ...ptx.module import Register, is_braced
 from ..amd.matrix import fields_of
 from ..amd.modifiers import Modifiers
-from ..amd.state import ACCUMULATORS, SCALARS
+from ..amd.state import ACCUMULATORS, EXEC, SCALARS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from .recorder import Recorded
 
 __all__ = ["AmdMachines", "Machines", "PtxMachines", "Wave"]
+
+
+_EXEC = frozenset((SCALARS + EXEC, SCALARS + EXEC + 1))
 
 
 class Wave(TupleRecord):
@@ -117,6 +120,24 @@ class Machines:
         """Those that it writes."""
         raise NotImplementedError
 
+    # --- for slices: registers of every kind ---
+
+    def every_read(self, step: Any) -> Iterable[int]:
+        """All registers on which an instruction depends, scalar ones and masks among them."""
+        raise NotImplementedError
+
+    def every_written(self, step: Any) -> Iterable[int]:
+        """All registers that it writes."""
+        raise NotImplementedError
+
+    def is_branch(self, step: Any) -> bool:
+        """Whether where it goes on depends on registers."""
+        raise NotImplementedError
+
+    def is_whole(self, who: Any) -> bool:
+        """Whether every lane of the units executes an instruction."""
+        raise NotImplementedError
+
 
 def _element(operand: Operand, name: str, row: int, col: int, block: int) -> tuple[int, int, int, int]:
     """Register, lane, first bit and width of an element."""
@@ -204,6 +225,20 @@ class AmdMachines(Machines):
 
     def written_registers(self, step: Any) -> Iterable[int]:
         return [one for one in step.writes if one < SCALARS]
+
+    def every_read(self, step: Any) -> Iterable[int]:
+        found: frozenset[int] = step.reads | step.addresses
+        return found if str(step.instruction.name).startswith("s_") else found | _EXEC
+
+    def every_written(self, step: Any) -> Iterable[int]:
+        found: Iterable[int] = step.writes
+        return found
+
+    def is_branch(self, step: Any) -> bool:
+        return str(step.instruction.name).startswith("s_cbranch")
+
+    def is_whole(self, who: Any) -> bool:
+        return who.mask is None
 
 
 class PtxMachines(Machines):
@@ -303,3 +338,17 @@ class PtxMachines(Machines):
     def written_registers(self, step: Any) -> Iterable[int]:
         found: Iterable[int] = step.writes
         return found
+
+    def every_read(self, step: Any) -> Iterable[int]:
+        found: Iterable[int] = step.reads
+        return found
+
+    def every_written(self, step: Any) -> Iterable[int]:
+        found: Iterable[int] = step.writes
+        return found
+
+    def is_branch(self, step: Any) -> bool:
+        return step.statement.root == "bra" and step.statement.guard is not None
+
+    def is_whole(self, who: Any) -> bool:
+        return len(who.number) == 32 * len(np.unique(who.number // 32))

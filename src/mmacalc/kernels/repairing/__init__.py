@@ -37,7 +37,8 @@ class InstructionRepair(TupleRecord):
     Attributes:
         place: "0x1698", or "line 34".
         text, better: the instruction as it is, and as it would be right.
-        kind: what is other: order of operands, accumulator, modifier, lanes, number, register, opcode, mask, predicate.
+        kind: what is other: order of operands, accumulator, modifier, lanes, number, register, opcode, mask, predicate;
+            of several instructions that are changed alike, of which text and better are the first, how many they are.
         adds: kinds of findings that the launch with it has and that of the kernel as it is has not; such a change is
             only there if there is none without.
         location: its line of the source; None where that is not known.
@@ -69,7 +70,7 @@ class Repairs(TupleRecord):
         wrong: what is wrong with the result of the kernel as it is, or why that was stopped; "" if it is right.
         repairs: the changes of one instruction with which it is right: `InstructionRepair`. Where there are several,
             they are as near to what stands there as each other.
-        tried, edits: how many changes were tried, of how many.
+        tried, edits: how many changes were tried, of how many of the instructions that matter.
         report: of the launch of the kernel as it is, as `mmacalc.launch` gives it; None where it was stopped.
     """
 
@@ -89,7 +90,7 @@ class Repairs(TupleRecord):
         if not self.wrong:
             return "the result is as expected"
         lines = [self.wrong, *[one.sentence for one in self.repairs]]
-        tried = f"{plural(self.tried, 'change')} of one instruction tried, of {self.edits}: "
+        tried = f"{plural(self.tried, 'change')} tried, of {self.edits}: "
         return "\n".join([*lines, tried + (plural(len(self.repairs), "repair") if self.repairs else "none is enough")])
 
 
@@ -104,8 +105,10 @@ def find_repairs(
     one but the result. The kernel is launched with one instruction changed at a time, as a slip of the pen changes it,
     the nearest changes first, until the result is right and nothing more is found than before; if that is never so,
     changes are given with which more is found. Of each kind of change products come before what moves between lanes
-    and LDS, memory, comparisons and everything else. Only instructions that the launch executes are changed. The
-    arrays have afterwards what the kernel as it is leaves.
+    and LDS, memory, comparisons and everything else. Only instructions are changed through which wrong elements came,
+    those before others that all of these and no right ones came through; and the same change is tried of all
+    instructions of a line of the source together, as an unrolled loop has them. The arrays have afterwards what the
+    kernel as it is leaves.
 
     Args:
         kernel, grid, block, args, options: as `mmacalc.launch`.

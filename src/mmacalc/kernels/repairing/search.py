@@ -15,7 +15,9 @@ from ..launching import launch_observed
 from ..ptx.tensor_map import TensorMapArgument
 from . import InstructionRepair, Repairs
 from .amd_edits import amd_edits, edited
+from .edits import KIND, Change, changes_alike
 from .ptx_edits import changed_kernel, ptx_edits
+from .slices import Slices
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,18 +106,24 @@ class _Trials:
         self.kept, self.count = Kept(launched.machines), 0
         self.report: Any = None
         self.stopped, self.limit = "", LIMIT
-        self.reached: frozenset[int] | None = None
+        self.slices = Slices(launched.machines)
+        self.levels: dict[int, int] | None = None
 
     def first(self) -> None:
-        """Launch the kernel as it is: its report, or why it was stopped; what it reaches."""
+        """Launch the kernel as it is: its report, or why it was stopped; and what wrong results came through."""
+        observers = self.kept, self.slices
         try:
-            self.report, machine = launch_observed(*self.launched[:5], (self.kept,), self.launched.progress)
+            self.report, machine = launch_observed(*self.launched[:5], observers, self.launched.progress)
         except Error as error:
             self.stopped = str(error)
             self.limit = self.launched.options.get("limit") or LIMIT
+            self.levels = self.slices.stopped() or None
             return
-        self.reached, executed = _reached(self.launched.kernel, machine)
+        reached, executed = _reached(self.launched.kernel, machine)
         self.limit = 4 * executed + 1000
+        self.levels = self.slices.levels([(array, off) for _, off, array, _ in self.wanted.wrong()])
+        if self.levels is None:
+            self.levels = dict.fromkeys(reached, 0)
 
     def adds(self, kernel: Any) -> tuple[str, ...] | None:
         """The kinds of findings that an edited kernel has and the kernel as it is has not; None where its result is
@@ -155,48 +163,68 @@ def searched(launched: Launched, expected: Mapping[int | str, Any], tolerance: f
     if not words:
         return Repairs("", (), 0, 0, trials.report)
     results = [(array, array.copy()) for array, _ in trials.kept.contents]
-    edits = _edits(launched.kernel, trials.reached)
+    changes = _changes(launched.kernel, trials.levels)
     try:
-        found = _repairs(trials, edits[:most])
+        found = _repairs(trials, changes[:most])
     finally:
         for array, content in results:
             array[...] = content
-    repairs = tuple([_repair(launched.kernel, edit, adds) for edit, adds in found])
-    return Repairs(words, repairs, trials.count, len(edits), trials.report)
+    repairs = tuple([_repair(launched.kernel, change, adds) for change, adds in found])
+    return Repairs(words, repairs, trials.count, len(changes), trials.report)
 
 
-def _edits(kernel: Any, reached: frozenset[int] | None) -> list[Edit]:
-    """The edits of a kernel, the nearest first."""
-    some = amd_edits(kernel, reached) if isinstance(kernel, Kernel) else ptx_edits(kernel, reached)
-    return sorted(some, key=lambda edit: edit.cost)
+def _changes(kernel: Any, levels: dict[int, int] | None) -> list[Change]:
+    """The changes of a kernel, the nearest first: small ones of what is near to what is wrong. levels: of the
+    instructions that matter (`Slices.levels`); None: all."""
+    reached = None if levels is None else frozenset(levels)
+    edits = list(amd_edits(kernel, reached) if isinstance(kernel, Kernel) else ptx_edits(kernel, reached))
+    level = (levels or {}).get
+    found = [Change(edit.cost + KIND * level(edit.place, 0), (edit,)) for edit in edits]
+    for some in changes_alike(edits, lambda edit: _location(kernel, edit)):
+        nearest = min(level(edit.place, 0) for edit in some)
+        found.append(Change(some[0].cost + KIND * nearest + 1, some))
+    return sorted(found, key=lambda change: change.rank)
 
 
-def _repairs(trials: _Trials, edits: list[Edit]) -> list[tuple[Edit, tuple[str, ...]]]:
-    """The nearest edits with which the result is right and nothing more is found than before; if there are none, those
-    with which more is found, and of which kinds."""
+def _repairs(trials: _Trials, changes: list[Change]) -> list[tuple[Change, tuple[str, ...]]]:
+    """The nearest changes with which the result is right and nothing more is found than before; if there are none,
+    those with which more is found, and of which kinds."""
     kernel = trials.launched.kernel
-    found: list[tuple[Edit, tuple[str, ...]]] = []
-    others: list[tuple[Edit, tuple[str, ...]]] = []
-    line = Progress(f"changes of {kernel.name}", len(edits), trials.launched.progress)
+    found: list[tuple[Change, tuple[str, ...]]] = []
+    others: list[tuple[Change, tuple[str, ...]]] = []
+    line = Progress(f"changes of {kernel.name}", len(changes), trials.launched.progress)
     try:
-        for edit in edits:
-            if found and edit.cost > found[0][0].cost:
+        for change in changes:
+            if found and change.rank > found[0][0].rank:
                 break
             line.done = trials.count
             line.tick()
-            adds = trials.adds(edited(kernel, edit) if isinstance(kernel, Kernel) else changed_kernel(kernel, edit))
+            adds = trials.adds(_changed(kernel, change))
             if adds is not None:
-                (others if adds else found).append((edit, adds))
+                (others if adds else found).append((change, adds))
     finally:
         line.close()
     return found or others
 
 
-def _repair(kernel: Any, edit: Edit, adds: tuple[str, ...]) -> InstructionRepair:
-    """An edit as the answer has it."""
+def _changed(kernel: Any, change: Change) -> Any:
+    """The kernel with a change."""
+    for edit in change.edits:
+        kernel = edited(kernel, edit) if isinstance(kernel, Kernel) else changed_kernel(kernel, edit)
+    return kernel
+
+
+def _location(kernel: Any, edit: Edit) -> Any:
+    """The line of the source that an edit is in; None where that is not known."""
     if isinstance(kernel, Kernel):
-        place, location = f"{edit.place:#x}", kernel.source_lines.at(edit.place)
-    else:
-        name, index, _ = edit.code
-        place, location = f"line {edit.place}", kernel.module.functions[name].statements[index].location
-    return InstructionRepair(place, edit.text, edit.new, edit.kind, adds, location)
+        return kernel.source_lines.at(edit.place)
+    name, index, _ = edit.code
+    return kernel.module.functions[name].statements[index].location
+
+
+def _repair(kernel: Any, change: Change, adds: tuple[str, ...]) -> InstructionRepair:
+    """A change as the answer has it."""
+    edit, count = change.edits[0], len(change.edits)
+    place = f"{edit.place:#x}" if isinstance(kernel, Kernel) else f"line {edit.place}"
+    kind = edit.kind if count == 1 else f"{edit.kind}, the same in {count} instructions"
+    return InstructionRepair(place, edit.text, edit.new, kind, adds, _location(kernel, edit))
