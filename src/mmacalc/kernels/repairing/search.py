@@ -17,7 +17,7 @@ from . import InstructionRepair, Repairs
 from .amd_edits import amd_edits, edited
 from .edits import KIND, Change, changes_alike
 from .ptx_edits import changed_kernel, ptx_edits
-from .slices import Slices
+from .slices import LEVELS, Slices
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def searched(launched: Launched, expected: Mapping[int | str, Any], tolerance: f
     if not words:
         return Repairs("", (), 0, 0, trials.report)
     results = [(array, array.copy()) for array, _ in trials.kept.contents]
-    changes = _changes(launched.kernel, trials.levels)
+    changes = _changes(launched.kernel, trials.levels, bool(trials.stopped))
     try:
         found = _repairs(trials, changes[:most])
     finally:
@@ -173,15 +173,16 @@ def searched(launched: Launched, expected: Mapping[int | str, Any], tolerance: f
     return Repairs(words, repairs, trials.count, len(changes), trials.report)
 
 
-def _changes(kernel: Any, levels: dict[int, int] | None) -> list[Change]:
+def _changes(kernel: Any, levels: dict[int, int] | None, stopped: bool) -> list[Change]:
     """The changes of a kernel, the nearest first: small ones of what is near to what is wrong. levels: of the
-    instructions that matter (`Slices.levels`); None: all."""
-    reached = None if levels is None else frozenset(levels)
+    instructions that matter (`Slices.levels`); None: all. stopped: what the launch did not come to matters, too."""
+    reached = None if levels is None or stopped else frozenset(levels)
     edits = list(amd_edits(kernel, reached) if isinstance(kernel, Kernel) else ptx_edits(kernel, reached))
     level = (levels or {}).get
-    found = [Change(edit.cost + KIND * level(edit.place, 0), (edit,)) for edit in edits]
+    far = LEVELS if stopped else 0
+    found = [Change(edit.cost + KIND * level(edit.place, far), (edit,)) for edit in edits]
     for some in changes_alike(edits, lambda edit: _location(kernel, edit)):
-        nearest = min(level(edit.place, 0) for edit in some)
+        nearest = min(level(edit.place, far) for edit in some)
         found.append(Change(some[0].cost + KIND * nearest + 1, some))
     return sorted(found, key=lambda change: change.rank)
 
