@@ -173,7 +173,7 @@ class Slices(Observer):
         """As `levels`, of a launch that the last instruction has stopped: it is the nearest, then what its sources came
         through, and what was executed before. Nothing else can let the launch go on."""
         found, some = dict.fromkeys(self.places, 2), 0
-        for number in np.unique(self._none() if self._sources is None else self._sources).tolist():
+        for number in np.unique(self._sources).tolist() if self._sources is not None else ():
             some |= self._sets[number]
         found.update({place: 1 for bit, place in enumerate(self.places) if some >> bit & 1})
         return {**found, self._last: 0} if self._last in found else found
