@@ -42,6 +42,13 @@ CASES = [
     ("sm_100a", f"{TCGEN05}1.kind::f8f6f4", ("row", "col"), "1x32,64x32", (140, 72, 336), {"n": 64}),
     ("sm_80", f"{MMA}.m16n8k16.row.col.f32.f16.f16.f32", ("row", "row"), "1x16,8x16", (37, 21, 75), {}),
     ("sm_90a", f"{WGMMA}.m64n64k32.f32.e4m3.e4m3", ("row", "row"), "1x32,64x32", (72, 41, 139), {}),
+    ("gfx942", "v_mfma_f32_32x32x16_fp8_fp8", ("row", "col"), "1x32,1x32", (70, 150, 272), {}),
+    ("gfx950", "v_mfma_f32_16x16x32_fp8_fp8", ("row", "row"), "1x64,32x64", (70, 40, 272), {}),
+    ("gfx950", "v_mfma_f32_32x32x16_bf16", ("row", "col"), "1x32,128x32", (70, 40, 100), {}),
+    ("gfx1250", "v_wmma_f32_16x16x32_f16", ("row", "row"), "1x32,32x32", (24, 40, 90), {"tile": "64x64x64"}),
+    ("gfx1201", "v_wmma_f32_16x16x16_fp8_fp8", ("row", "col"), "1x32,64x32", (20, 24, 256), {}),
+    ("gfx1100", "v_wmma_i32_16x16x16_iu8", ("col", "row"), "16x16,16x16", (18, 40, 200), {}),
+    ("gfx90a", "v_mfma_f32_32x32x8bf16_1k", ("row", "col"), "1x16,1x16", (40, 36, 90), {"stages": 2}),
 ]
 
 
@@ -89,7 +96,7 @@ def relabelled(plan, k):
 @pytest.mark.parametrize(("target", "name", "text", "says"), [
     ("gfx942", "v_mfma_f32_32x32x16_fp8_fp8", "1x128", "rows of A x k, columns of B x k, such as '1x128,128x128'"),
     ("gfx942", "v_mfma_f32_32x32x16_fp8_fp8", "1x128,128x64", "for as many k, such as '1x128,128x128'"),
-    ("gfx942", "v_mfma_f32_32x32x16_fp8_fp8", "1x32,1x32", "a stage of v_mfma_f32_32x32x16_fp8_fp8 has 64 k"),
+    ("gfx942", "v_mfma_f32_32x32x16_fp8_fp8", "1x16,1x16", "or for a part of it that is a multiple of 32; got 16"),
     ("gfx942", "v_mfma_f32_32x32x16_fp8_fp8", "0x128,1x128", "from 1 to 65536"),
     ("gfx942", "v_mfma_f64_16x16x4_f64", DEEPSEEK, "v_mfma_f64_16x16x4_f64 sums up in f64"),
     ("gfx950", "v_mfma_scale_f32_32x32x64_f8f6f4", DEEPSEEK, "has scales of its own"),

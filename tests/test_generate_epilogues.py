@@ -10,6 +10,7 @@ from mmacalc import Error
 from mmacalc.arithmetic.codecs import decode, encode, largest
 from mmacalc.codegen import gemm, gemm_cuda, gemm_tcgen05, gemm_tma
 from mmacalc.codegen.epilogue import c_format, epilogue_of, output_format
+from mmacalc.codegen.gemm_choice import generated_gemm
 from mmacalc.codegen.tensor_copies import box, swizzle_name
 from oracles.emulated_kernel import ptx_of
 from samples import sampled
@@ -166,6 +167,25 @@ def test_an_epilogue_is_right_at_edges_and_rounds_as_the_hardware(target, name, 
         if target == "gfx1100":  # whose sums of products round; see its arithmetic model
             error = 0.01
         assert case.wrong(error) == 0
+
+
+LARGEST = {
+    "gfx90a": "bf16 i8", "gfx942": "fp8 f16", "gfx950": "bf16 fp8 i8 fp4 mxfp4", "gfx1100": "f16 i8",
+    "gfx1201": "f16 fp8", "gfx1250": "bf16 fp8 mxfp8",
+}  # fmt: skip
+
+
+@sampled(
+    ("target", "element", "side"),
+    [(target, each, side) for target, every in LARGEST.items() for each in every.split() for side in ("column", "row")],
+    1, first=5, whole=3,
+)  # fmt: skip
+def test_an_epilogue_of_all_words_keeps_its_registers(target, element, side, tmp_path):
+    """In the default tile, of which the sums take half of the registers."""
+    words = f"{ALL}={side},gelu,to=bf16"
+    found = generated_gemm(target, element, "512x512x512", epilogue=words)
+    path = compiled(found.source, target, tmp_path / "k.hsaco", None, OPTIONS.get(target, ()))
+    assert spills(path) == [0, 0]
 
 
 @pytest.mark.parametrize(("target", "name", "words", "says"), [

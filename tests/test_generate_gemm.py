@@ -290,6 +290,19 @@ def test_what_registers_transpose_is_loaded_in_pieces_of_half_a_line_or_more(tar
         assert turn.lanes * turn.width >= 64
 
 
+def test_loads_that_transpose_read_a_relabelled_k_too():
+    """Of every matrix of 8 and 16 bits that is not compressed, though a lane holds less than 16 bytes of it."""
+    found = 0
+    for inst in mmacalc.instructions("gfx950"):
+        with contextlib.suppress(Error):
+            one = gemm.plan(inst, None, "row", "row")
+            if one.b.bits in (8, 16):
+                assert one.b_turn is None
+                assert not one.b.turned
+                found += one.kpack > 1
+    assert found > 20
+
+
 def test_the_check_of_a_gemm_finds_the_instruction_alone():
     inst = mmacalc.instruction("gfx942", "v_mfma_f32_32x32x8_f16")
     found = gemm.plan(inst)

@@ -99,6 +99,7 @@ SPARSE = [
     ("gfx950", "v_smfmac_f32_32x32x32_f16", {}),
     ("gfx942", "v_smfmac_f32_16x16x32_f16", {}),
     ("gfx1201", "v_swmmac_f32_16x16x32_fp8_bf8", {"stages": 2}),
+    ("gfx950", "v_smfmac_f32_16x16x32_f16", {}),
 ]
 """A product that fills a register of metadata, or a half, or a quarter; whose k is relabelled, or not."""
 

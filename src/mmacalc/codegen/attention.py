@@ -349,26 +349,26 @@ def attention_plan(
             f"a tile of {inst.name} has a multiple of {each} queries (at most {16 * each}) and of {unit} keys; got "
             f"{queries}x{keys}"
         )
-    k, v = _sides(inst, (head, head_v), keys, (size, kpack, queries // each * size))
+    k, v = _sides(inst, (head, head_v), keys, (size, queries // each * size))
     found = AttentionPlan(
         inst, fields, size, head, seen or Seen(), queries // each, each // inst.n, kpack, k, v, None, handover, order
     )
     return _without_conflicts(found)
 
 
-def _sides(inst: Instruction, heads: tuple[int, int], keys: int, lanes: tuple[int, int, int]) -> tuple[Side, Side]:
+def _sides(inst: Instruction, heads: tuple[int, int], keys: int, lanes: tuple[int, int]) -> tuple[Side, Side]:
     """K and V of a tile.
 
     Args:
-        lanes: of a wave, the instructions whose k a lane reads at once, and the work-items of a workgroup.
+        lanes: of a wave, and the work-items of a workgroup.
 
     Raises:
         Error: a tile that they do not load evenly, or that does not fit.
     """
-    wave, kpack, threads = lanes
+    wave, threads = lanes
     element, bits = memory_type(inst.format("A").name, "hip"), inst.format("A").bits
     k = Side("K", keys, heads[0], element, bits, True, False)
-    v = Side("V", heads[1], keys, element, bits, False, not transposing(inst.operand("A", wave), kpack))
+    v = Side("V", heads[1], keys, element, bits, False, not transposing(inst.operand("A", wave)))
     for side, head in zip((k, v), heads):
         if side.tile.bytes % (threads * VECTOR):
             raise Error(

@@ -82,6 +82,11 @@ class Epilogue(TupleRecord):
         return "".join(f"_{word.replace('=', '_')}" for word in self.words)
 
     @property
+    def placed(self) -> bool:
+        """Whether it reads what belongs to a row or column of D."""
+        return self.beta or self.row_scale or self.column_scale or bool(self.bias)
+
+    @property
     def formula(self) -> str:
         """D as a formula of the sums A B."""
         factors = [*["alpha"] * self.alpha, *[f"{side}_scale" for side in SIDES if getattr(self, f"{side}_scale")]]

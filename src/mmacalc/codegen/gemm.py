@@ -288,7 +288,7 @@ class _Registers(TupleRecord):
         return sum(
             TURNING_REGISTERS.get(operand.format.bits, FEWER_TURNING_REGISTERS)
             for along, operand in zip(self.along_k, operands)
-            if not along and not transposing(operand, self.kpack)
+            if not along and not transposing(operand)
         )
 
     @property
@@ -480,7 +480,7 @@ def _side(
             f"{name} of {operand.instruction.name} has elements of {bits} bits that are not neighbours along k: use "
             f"order_{name.lower()}='{'row' if name == 'A' else 'col'}'"
         )
-    loads = () if along_k else transposing(operand, kpack)
+    loads = () if along_k else transposing(operand)
     element = memory_type(operand.format.name, "hip")
     side = Side(name, extent, depth, element, bits, along_k, not along_k and not loads)
     if side.tile.filled % (threads * VECTOR):

@@ -255,8 +255,9 @@ def _tile(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield "template <bool aligned>"
     yield f"static __device__ void tile({_parameters(found)}{stride_declared(found)}{tile_places(found)}) {{"
     yield from indented(_prologue(found))
-    yield from indented(stages(found, builtin))
+    yield "    result sum[TILES_M][TILES_N] = {};"
     yield from indented(declarations(found, _sums(found)))
+    yield from indented(stages(found, builtin))
     yield from indented(loop(found))
     yield from indented(_epilogue(found))
     yield "}"
@@ -311,10 +312,13 @@ def _epilogue(found: Plan) -> Iterator[str]:
     kind = "accumulated" if ended else "output"
     all_of, sums = ("totals", "total") if found.scales else ("result", "sum")
     yield f"        const union {{ {all_of} all; {kind} each[{slots}]; }} found = {{{sums}[i][j]}};"
+    yield f"        int tile_row = wave_m + i * {found.tile('A')} + {d.first(m, 'd')};"
+    yield f"        int tile_column = wave_n + j * {found.tile('B')} + {d.first(n, 'd')};"
+    if ended and found.epilogue.placed:
+        yield '        asm volatile("" : "+v"(tile_row), "+v"(tile_column));  // or all addresses are held'
     yield from unroll
     yield f"        for (int n = 0; n < {len(firsts)}; ++n) {{"
-    yield f"            const int row = wave_m + i * {found.tile('A')} + {d.first(m, 'd')} + d_rows[n];"
-    yield f"            const int column = wave_n + j * {found.tile('B')} + {d.first(n, 'd')} + d_columns[n];"
+    yield "            const int row = tile_row + d_rows[n], column = tile_column + d_columns[n];"
     yield f"            const int at = (row * ldd + column) * {size};"
     yield from indented(_store(found, size), 3)
     yield "        }"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .gemm_hip_scales import beside_stage
 from .gemm_lds import VECTOR, pieces
-from .gemm_scales import end_of_stage
+from .gemm_scales import end_of_stage, finer_blocks
 from .source import indented
 
 TYPE_CHECKING = False
@@ -37,6 +37,11 @@ def loop(found: Plan) -> Iterator[str]:
     yield ""
 
 
+def _multiplied(found: Plan, *given: str) -> str:
+    """The call that multiplies a stage; of blocks of k finer than it, its k is asked for, too."""
+    return f"multiply_stage({', '.join([*given, *['k'] * (finer_blocks(found) > 1)])});"
+
+
 def _direct_loop(found: Plan) -> Iterator[str]:
     """The loop of the kernel whose stages come to LDS without registers."""
     yield "fetch_stage(0, 0);"
@@ -46,7 +51,7 @@ def _direct_loop(found: Plan) -> Iterator[str]:
     yield "    synchronize();  // and all have multiplied the one before, whose buffer is free"
     yield "    begin_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
     yield from indented(beside_stage(found, "read", "k"))
-    yield "    multiply_stage(buffer, true);"
+    yield f"    {_multiplied(found, 'buffer', 'true')}"
     yield "    end_stage();"
     yield from indented(end_of_stage(found))
     yield "};"
@@ -68,7 +73,7 @@ def _copied_loop(found: Plan) -> Iterator[str]:
     yield f"    copy_stage(k + {step}, {to});  // arrives while this stage is multiplied"
     yield from indented(beside_stage(found, "fetch", "k + BLOCK_K"))
     yield from indented(beside_stage(found, "read", "k"))
-    yield "    multiply_stage(buffer);"
+    yield f"    {_multiplied(found, 'buffer')}"
     yield from indented(end_of_stage(found))
     yield "};"
     yield from _in_turn(found.buffers)
@@ -103,7 +108,7 @@ def _brought_loop(found: Plan) -> Iterator[str]:
     yield from indented(beside_stage(found, "keep", "k"))
     yield "    synchronize();"
     yield from indented(beside_stage(found, "read", "k"))
-    yield f"    multiply_stage(0{', false' * found.direct});"
+    yield f"    {_multiplied(found, '0', *['false'] * found.direct)}"
     yield from indented(end_of_stage(found))
     yield "    synchronize();  // before LDS is written again"
     yield "}"
@@ -130,7 +135,7 @@ def _staged_loop(found: Plan) -> Iterator[str]:
         yield "    synchronize();"
         yield "    if (aligned) fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
         yield from indented(beside_stage(found, "read", "k"))
-        yield "    multiply_stage();"
+        yield f"    {_multiplied(found)}"
         yield from indented(_between_products(found))
         yield from indented(end_of_stage(found))
         yield "    synchronize();  // before LDS is written again"
@@ -143,7 +148,7 @@ def _staged_loop(found: Plan) -> Iterator[str]:
         yield "const auto next_stage = [&](int k, int buffer) __attribute__((always_inline)) {"
         yield "    if (aligned) fetch_stage(k + BLOCK_K);  // arrives while this stage is multiplied"
         yield from indented(beside_stage(found, "read", "k"))
-        yield "    multiply_stage(buffer);"
+        yield f"    {_multiplied(found, 'buffer')}"
         yield from indented(end_of_stage(found))
         yield f"    if (!aligned) fetch_stage(k + BLOCK_K);  // {ELEMENTS}"
         yield "    store_stage(buffer ^ 1);"

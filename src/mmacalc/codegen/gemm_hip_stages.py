@@ -14,6 +14,7 @@ from itertools import product
 from .gemm_hip_reads import call, gathering, parts, reading
 from .gemm_hip_scales import beside, beside_stage, halves, scale_functions
 from .gemm_lds import VECTOR
+from .gemm_scales import end_of_step, finer_blocks
 from .hip import WAITS
 from .source import indented
 from .staging import WORDS, bytes_of
@@ -381,16 +382,17 @@ def _word(value: str, width: int, at: str) -> str:
 
 
 def _multiplying(found: Plan, builtin: Intrinsic) -> Iterator[str]:
-    yield "result sum[TILES_M][TILES_N] = {};"
     if found.direct:
         yield from _multiplying_parts(found, builtin)
         return
-    number, place = ("int buffer", "[buffer]") if found.buffers > 1 else ("", "")
+    number, place = (["int buffer"], "[buffer]") if found.buffers > 1 else ([], "")
+    given = ", ".join([*number, *_stage_k(found)])
     yield "// Multiplies the stage that is in LDS."
-    yield f"const auto multiply_stage = [&]({number}) __attribute__((always_inline)) {{"
+    yield f"const auto multiply_stage = [&]({given}) __attribute__((always_inline)) {{"
     yield f"    for (int step = 0; step < {found.steps}; ++step) {{"
     if _row_by_row(found):
         yield from indented(_rows(found, builtin), 2)
+        yield from indented(end_of_step(found), 2)
         yield from ["    }", "};"]
         return
     for side in (found.a, found.b):
@@ -401,9 +403,15 @@ def _multiplying(found: Plan, builtin: Intrinsic) -> Iterator[str]:
         yield f"        for (int part = 0; part < {found.kpack}; ++part)"
     more = "    " * (found.kpack > 1)
     yield from (f"        {more}{line}" for line in _products(found, builtin))
+    yield from indented(end_of_step(found), 2)
     yield "    }"
     yield from indented(_apart(found))
     yield "};"
+
+
+def _stage_k(found: Plan) -> list[str]:
+    """The parameter for the k of a stage, where blocks of k are finer."""
+    return ["int k"] * (finer_blocks(found) > 1)
 
 
 def _row_by_row(found: Plan) -> bool:
@@ -467,7 +475,8 @@ def _multiplying_parts(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     when = ", in the first half, since no other workgroup has work while they are on their way" * alone
     yield f"enum {{ STEPS = {found.steps}, LOADS = A_LOADS + B_LOADS, LOADING = {rows} }};  // LOADING: row by row"
     yield f"// Multiplies the stage in LDS; `loads` the next one meanwhile{when}."
-    yield "const auto multiply_stage = [&](int buffer, bool loads) __attribute__((always_inline)) {"
+    given = ", ".join(["int buffer", "bool loads", *_stage_k(found)])
+    yield f"const auto multiply_stage = [&]({given}) __attribute__((always_inline)) {{"
     for side in (found.a, found.b):
         yield f"    {parts(found, side, 2)};"
     yield "    const auto read_step = [&](int step) __attribute__((always_inline)) {"
@@ -493,6 +502,7 @@ def _multiplying_parts(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield f"{more}                    {call(found, builtin, '[step % 2]')});"
     yield "        }"
     yield "        __builtin_amdgcn_sched_barrier(0);  // nothing moves from step to step"
+    yield from indented(end_of_step(found), 2)
     yield "    }"
     yield "};"
 

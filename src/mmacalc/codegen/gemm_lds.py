@@ -75,10 +75,11 @@ def run_bytes(found: Fragment, order: str) -> int:
     return runs(found, order)[0].count * found.operand.format.bits // 8
 
 
-def transposing(operand: Operand, kpack: int) -> tuple[LoadStep, ...]:
-    """The loads that read an operand from LDS where the rows of the tile are k; () if there are none."""
-    if kpack > 1 or (operand.instruction.sparse and _relabelled(operand, kpack)):
-        return ()
+def transposing(operand: Operand) -> tuple[LoadStep, ...]:
+    """The loads that read an operand from LDS where the rows of the tile are k; () if there are none.
+
+    Every lane names a row k of its own, so that a relabelled k is no other load.
+    """
     try:
         steps = loads_for(operand)
     except Error:
@@ -92,7 +93,7 @@ def pieces(operand: Operand, side: Side, kpack: int) -> tuple[Piece, ...]:
     letter, bits = side.name.lower(), side.bits
     outer, inner = ("row", "column") if operand.name == "A" else ("column", "row")
     if not side.rows_of_k:
-        return tuple(_transposing_pieces(operand, transposing(operand, kpack), bits))
+        return tuple(_transposing_pieces(operand, transposing(operand), bits, held_k(operand, kpack)))
     lanes = [_digits(found, lane) for lane in range(operand.wave)]
     rows = [_weighted(found, outer, values) for values in lanes]
     way = _relabelled_parts if _relabelled(operand, kpack) else _natural_parts
@@ -184,8 +185,6 @@ def held_k(operand: Operand, kpack: int) -> tuple[int, ...]:
     """
     found, k = fragment(operand), operand.instruction.k
     inner = "column" if operand.name == "A" else "row"
-    if transposing(operand, kpack):
-        return tuple(range(k))
     if not _relabelled(operand, kpack):
         return tuple([_placed(at, part, kpack) for part in range(kpack) for at in range(k)])
     held, groups = [0] * (k * kpack), _groups(found, inner, len(found.items) * kpack)
@@ -223,9 +222,14 @@ BUILTINS = {
 }  # fmt: skip
 
 
-def _transposing_pieces(operand: Operand, steps: Sequence[LoadStep], bits: int) -> Iterator[Piece]:
-    """Each lane's address for the loads that transpose: a row k, and the first of the elements it fetches there."""
-    for step in steps:
+def _transposing_pieces(operand: Operand, steps: Sequence[LoadStep], bits: int, held: Sequence[int]) -> Iterator[Piece]:
+    """Each lane's address for the loads that transpose: a row k, and the first of the elements it fetches there.
+
+    Args:
+        held: the row at which each k of some instructions stands.
+    """
+    k_of_one = operand.instruction.k
+    for part, step in product(range(len(held) // k_of_one), steps):
         load = step.load
         fetched = load.lane_fetches
         rows: list[int] = []
@@ -234,11 +238,11 @@ def _transposing_pieces(operand: Operand, steps: Sequence[LoadStep], bits: int) 
             for lane in range(load.lanes):
                 assert first + lane == len(rows)
                 ((k, at),) = fetched.contents((lane, 0))
-                rows.append(ks[k])
+                rows.append(held[part * k_of_one + ks[k]])
                 bytes_.append((row + at) * bits // 8)
         yield Piece(
             linear_sum(rows, "lane"), linear_sum(bytes_, "lane"), tuple(zip(rows, bytes_)),
-            load.elements * bits // 8, step.first_register, BUILTINS[load.name],
+            load.elements * bits // 8, part * operand.registers + step.first_register, BUILTINS[load.name],
         )  # fmt: skip
 
 

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INPUTS", "Sums", "blocks", "checked_depth", "checked_scales", "declarations", "declared", "end_of_stage",
-    "finer_blocks", "first_of_tile", "function", "notes", "passed", "scale_arrays", "scales_asked", "stride",
-    "stride_declared", "stride_passed", "suffix",
+    "end_of_step", "finer_blocks", "first_of_tile", "function", "notes", "passed", "scale_arrays", "scales_asked",
+    "step_depth", "stride", "stride_declared", "stride_passed", "suffix",
 ]  # fmt: skip
 
 INPUTS = ("A_scales", "B_scales")
@@ -109,7 +109,8 @@ def checked_scales(found: Scaled, scales: BlockScales | None) -> Scaled:
 
 
 def checked_depth(found: AnyPlan, stage: int) -> None:
-    """Refuse blocks of k that are not whole stages; in CUDA whole instructions in a stage do as well.
+    """Refuse blocks of k that are neither whole stages nor parts of one that have whole steps: instructions, on AMD as
+    many as a lane reads at once.
 
     Args:
         stage: the k of one.
@@ -117,15 +118,21 @@ def checked_depth(found: AnyPlan, stage: int) -> None:
     if found.scales is None or found.scales.depth % stage == 0:
         return
     inst, (rows, columns, depth) = found.instruction, found.scales
-    cuda = inst.architecture.family.language == "cuda"
-    if cuda and stage % depth == 0 and depth % inst.k == 0:
+    step = step_depth(found)
+    if stage % depth == 0 and depth % step == 0:
         return
     up = -(-depth // stage) * stage
-    finer = f", or for a part of it that is a multiple of {inst.k}" * (cuda and inst.k < stage)
+    finer = f", or for a part of it that is a multiple of {step}" * (step < stage)
     raise Error(
         f"a stage of {inst.name} has {stage} k, and block_scales are for a multiple of it{finer}; got {depth}: use "
         f"{rows}x{up},{columns}x{up}, or an instruction with scales of its own (MX: of 32 k)"
     )
+
+
+def step_depth(found: AnyPlan) -> int:
+    """The k of a step of a stage: one instruction's, or of those whose k a lane reads at once."""
+    kpack: int = getattr(found, "kpack", 1)
+    return found.instruction.k * kpack
 
 
 def suffix(found: AnyPlan) -> str:
@@ -279,6 +286,19 @@ def finer_blocks(found: AnyPlan, stage: int = 0) -> int:
         stage: its k, if the plan does not say so.
     """
     return max(1, (stage or found.block_k) // found.scales.depth) if found.scales else 1
+
+
+def end_of_step(found: Plan) -> Iterator[str]:
+    """The lines behind the products of a step, where a stage has several blocks of k; `k` is that of the stage.
+
+    Behind K there are no scales: of one that is infinite the zeros there would make a NaN.
+    """
+    if found.scales is None or finer_blocks(found) == 1:
+        return
+    depth, step = found.scales.depth, step_depth(found)
+    last = f"(step + 1) * {step}"
+    whole = "" if step == depth else f"{last} % {depth} == 0 && "
+    yield f"if ({whole}k + {last} - {depth} < K) add_block((k + {last}) / {depth});"
 
 
 class ScaleArrays(TupleRecord):

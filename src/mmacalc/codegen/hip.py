@@ -39,7 +39,7 @@ XDL_WAIT = '"s_nop 15\\n\\ts_nop 3"'
 """Those between an MFMA of 16 passes and the VALU, as a C text (CDNA4 ISA guide, Table 38)."""
 
 HEADER = """\
-#if __has_include(<hip/hip_runtime.h>)
+#if defined(__CLANG_HIP_RUNTIME_WRAPPER_H__) && __has_include(<hip/hip_runtime.h>)
 #include <hip/hip_runtime.h>
 #else  // without ROCm: clang -x hip -nogpuinc -nogpulib
 #define __global__ __attribute__((global))
@@ -47,6 +47,8 @@ HEADER = """\
 #define __shared__ __attribute__((shared))
 #endif
 """
+"""The wrapper is what hipcc and clang include first; with -nogpuinc nothing includes it, also where some HIP is
+installed (which of another release would not compile)."""
 
 WIDE = "".join([f"typedef unsigned int u32x{n} __attribute__((ext_vector_type({n})));\n" for n in (2, 4)])
 PREFIX = "__builtin_amdgcn_"  # of all builtins
