@@ -102,14 +102,29 @@ def test_formats_of_a_gemm_are_mixed_and_scaled(target, name, options, tmp_path)
     assert conflicts(report) == 0
 
 
+@sampled(("target", "name", "orders", "options"), [
+    ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", ("col", "row"), {"cbsz": "fp4", "blgp": "fp4"}),
+    ("gfx1201", "v_wmma_i32_16x16x32_iu4", ("row", "row"), {}),
+    ("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4", ("row", "row"), {"cbsz": "fp4", "blgp": "fp4"}),
+    ("gfx1250", "v_wmma_scale_f32_16x16x128_f8f6f4", ("row", "row"), {"matrix_a_fmt": "fp8", "matrix_b_fmt": "fp4"}),
+    ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", ("col", "row"), {"cbsz": "fp8", "blgp": "fp4"}),
+    ("gfx1100", "v_wmma_i32_16x16x16_iu4", ("col", "row"), {}),
+    ("gfx1250", "v_wmma_f32_32x16x128_f4", ("col", "col"), {}),
+], 2)  # fmt: skip
+def test_elements_of_4_bits_are_transposed_by_loads_or_in_registers(target, name, orders, options, tmp_path):
+    _, report, aligned = tried(target, name, orders, tmp_path, **options)
+    assert aligned
+    assert conflicts(report) == 0
+
+
 @pytest.mark.parametrize(("order", "says"), [
     ("order_a", "A of .* has elements of 6 bits that are not neighbours along k: use order_a='row'"),
-    ("order_b", "B of .* has elements of 4 bits that are not neighbours along k: use order_b='col'"),
+    ("order_b", "B of .* has elements of 6 bits that are not neighbours along k: use order_b='col'"),
 ])  # fmt: skip
-def test_elements_below_a_byte_have_k_contiguous_in_memory(order, says):
+def test_elements_of_6_bits_have_k_contiguous_in_memory(order, says):
     inst, other = mmacalc.instruction("gfx950", "v_mfma_f32_32x32x64_f8f6f4"), {"order_a": "col", "order_b": "row"}
     with pytest.raises(Error, match=says):
-        mmacalc.generate(inst, gemm="64x64x64", cbsz="fp6", blgp="fp4", **{order: other[order]})
+        mmacalc.generate(inst, gemm="64x64x64", cbsz="fp6", blgp="fp6", **{order: other[order]})
 
 
 @sampled(("target", "name", "options"), [
@@ -237,8 +252,8 @@ CHOSEN = [
 def test_the_gemm_of_a_type_has_no_conflict_no_scratch_memory_and_its_waves(case, orders, tmp_path):
     """Around the instruction that `--type` chooses."""
     target, element = case
-    if re.search("4|f6", element.replace("f64", "")):
-        orders = ("row", "col")  # which elements below a byte take alone
+    if re.search("[fp]6", element.replace("f64", "")):
+        orders = ("row", "col")  # which elements of 6 bits take alone
     chosen = generated_gemm(target, element, "512x512x512", order_a=orders[0], order_b=orders[1])
     made, report, aligned = tried(target, chosen.instruction.name, orders, tmp_path, **chosen.modifiers)
     assert aligned

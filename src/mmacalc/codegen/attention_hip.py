@@ -98,7 +98,7 @@ def _helpers(found: AttentionPlan) -> Iterator[str]:
     yield from place_function(found.k)
     yield from place_function(found.v)
     if found.v_turn:
-        yield from TURNED[found.v.bytes]
+        yield from TURNED[found.v.bits]
         yield ""
     yield from rounding(found)
     for distance in _distances(found):
@@ -301,7 +301,7 @@ def _storing(found: AttentionPlan) -> Iterator[str]:
         yield f"        for (int e = 0; e < {turn.width // found.v.bytes}; ++e)"
         place = f"(v_first[n] + e) * V_ROW + v_depth[n]{f' * {found.v.bytes}' * (found.v.bytes > 1)}"
         yield f"            *(unsigned int *)(v_tile + v_place({place})) ="
-        yield f"                turned{found.v.bytes}({words}, e);"
+        yield f"                turned{found.v.bits}({words}, e);"
     yield "};"
     yield ""
 

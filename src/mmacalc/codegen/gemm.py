@@ -50,7 +50,7 @@ DEPTH_BYTES = 64  # of a row in LDS, at least; where products take half the time
 MOST_WAVES = 8
 REGISTERS = 256  # of a wave, those for accumulation included: of gfx9's 512, so that two waves share a SIMD
 OTHER_REGISTERS = 16  # for addresses
-TURNING_REGISTERS = {8: 20}  # for a matrix that registers transpose, by the bits of its elements: of bytes four k
+TURNING_REGISTERS = {8: 20, 4: 28}  # for a matrix that registers transpose, by the bits of its elements: several k
 FEWER_TURNING_REGISTERS = 12
 SCALES_REGISTERS = 20  # for where a stage's scales lie
 BY_EIGHTS_REGISTERS = 8  # clang 22 joins accesses of 8 bytes of which it then copies one
@@ -217,7 +217,7 @@ def plan(
     kpack = kpack_of(inst, size, fields)
     least = inst.k * kpack
     orders = (order_a == "row", order_b == "col")
-    needed = _Registers(inst, size, fields, 2 if scales else 1, kpack, orders)
+    needed = _Registers(inst, size, fields, 2 if scales else 1, kpack, orders, swapped)
     if tile is None:
         tile = _default_tile(needed, max(form.bits for form in formats))
     m, n, k = extents(tile, 3, "tile is MxNxK, such as 128x128x32")
@@ -271,7 +271,7 @@ def _whole_registers(sets: int, products: int) -> bool:
 class _Registers(TupleRecord):
     """What the registers of a wave depend on beside the tile.
 
-    sums: for each element of D; along_k: whether A and B have k contiguous in memory.
+    sums: for each element of D; along_k: whether A and B have k contiguous in memory; swapped: as of `Plan`.
     """
 
     instruction: Instruction
@@ -280,14 +280,19 @@ class _Registers(TupleRecord):
     sums: int
     kpack: int
     along_k: tuple[bool, bool]
+    swapped: bool
+
+    @property
+    def operands(self) -> list[Operand]:
+        """Those that take A and B."""
+        return [_operand(self.instruction, self.wave, self.fields, self.swapped, name) for name in "AB"]
 
     @property
     def turning(self) -> int:
         """The registers for matrices that registers transpose."""
-        operands = (self.instruction.operand(name, self.wave, **self.fields) for name in "AB")
         return sum(
             TURNING_REGISTERS.get(operand.format.bits, FEWER_TURNING_REGISTERS)
-            for along, operand in zip(self.along_k, operands)
+            for along, operand in zip(self.along_k, self.operands)
             if not along and not transposing(operand)
         )
 
@@ -299,7 +304,7 @@ class _Registers(TupleRecord):
     def suffice(self, tile: tuple[int, int, int], waves: tuple[int, int]) -> bool:
         """Whether a workgroup of these waves has a tile's sums, parts of A and B, and the next stage in registers."""
         inst, (m, n, k), (waves_m, waves_n) = self.instruction, tile, waves
-        a, b = (inst.operand(name, self.wave, **self.fields) for name in "AB")
+        a, b = self.operands
         tiles_m, tiles_n = max(1, m // (waves_m * inst.m)), max(1, n // (waves_n * inst.n))
         held = tiles_m * tiles_n * inst.operand("D", self.wave).registers * self.sums
         parts = (tiles_m * a.registers + tiles_n * b.registers) * self.kpack
@@ -475,12 +480,12 @@ def _side(
 ) -> tuple[Side, Turn | None]:
     """How one matrix goes through LDS."""
     bits = operand.format.bits
-    if bits < 8 and not along_k:
+    loads = () if along_k else transposing(operand)
+    if bits == 6 and not along_k:
         raise Error(
             f"{name} of {operand.instruction.name} has elements of {bits} bits that are not neighbours along k: use "
             f"order_{name.lower()}='{'row' if name == 'A' else 'col'}'"
         )
-    loads = () if along_k else transposing(operand)
     element = memory_type(operand.format.name, "hip")
     side = Side(name, extent, depth, element, bits, along_k, not along_k and not loads)
     if side.tile.filled % (threads * VECTOR):

@@ -51,7 +51,7 @@ __all__ = ["FLAGS", "HELPERS", "compiler_note", "place_function", "source"]
 GROUP = 8  # rows of tiles of which blocks take all columns before they go on
 DIES = {"gfx942": 8, "gfx950": 8}  # with a cache of their own, to which blocks go in turn (MI300X, MI355X)
 
-TOGETHER = {4: "4-bit elements in pairs: K and ld even", 6: "6-bit elements four in 3 bytes: K and ld multiples of 4"}
+TOGETHER = {4: "4-bit elements in pairs: {} even", 6: "6-bit elements four in 3 bytes: {} multiples of 4"}
 
 HELPERS = """\
 static __device__ int least(int a, int b) { return a < b ? a : b; }
@@ -108,7 +108,11 @@ def _head(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     a, b = ("row by row" if way else "column by column" for way in (found.a.along_k, not found.b.along_k))
     yield f"// A (M x K{' / 2' * inst.sparse}) lies {a}, B (K x N) {b}, D (M x N) row by row; ld in elements."
     yield f"// {found.name} is for aligned matrices: {_aligned_words(found)};"
-    even = "".join(f" ({what})" for bits, what in TOGETHER.items() if bits in (found.a.bits, found.b.bits))
+    even = "".join(
+        f" ({what.format('K and ld' if any(side.along_k for side in narrow) else 'ld')})"
+        for bits, what in TOGETHER.items()
+        if (narrow := [side for side in (found.a, found.b) if side.bits == bits])
+    )
     yield f"// {found.name}_any for all others{even}."
     yield from notes(found)
     yield from compiler_note(inst)

@@ -6,7 +6,7 @@ from .fragments import total
 from .gemm_hip_scales import halves, index_of
 from .gemm_lds import pieces
 from .hip import ARGUMENTS, FIELDS, signs
-from .staging import WORDS
+from .staging import WORDS, bytes_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _address(found: Plan, side: Side, piece: Piece, wave: str, k: int) -> str:
         byte = total([(step, "step"), (1, piece.byte)] if piece.byte != "0" else [(step, "step")])
     else:
         row = total([(k, "step"), (1, piece.row)])
-        byte = f"({wave} + {extent} * tile) * {side.bits // 8} + {piece.byte}"
+        byte = f"{bytes_of(f'({wave} + {extent} * tile)', side.bits)} + {piece.byte}"
     return f"{letter}_place(({row}) * {name}_ROW + {byte})"
 
 
@@ -171,7 +171,7 @@ def _address_between_gaps(side: Side, piece: Piece, wave: str, k: int, extent: i
         first = f"({total([(1, wave), (1, piece.row)])}) * {name}_ROW + {piece.byte}"
         more = [(extent * row, "tile"), (k * side.bits // 8, "step")]
     else:
-        first = f"({piece.row}) * {name}_ROW + {wave} * {side.bits // 8} + {piece.byte}"
+        first = f"({piece.row}) * {name}_ROW + {bytes_of(wave, side.bits)} + {piece.byte}"
         more = [(k * row, "step"), (extent * side.bits // 8, "tile")]
     added = total([(size + size // every * pad, index) for size, index in more])  # by tile and step
     return f"{letter}_place({first}) + {added}"

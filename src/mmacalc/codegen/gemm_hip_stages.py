@@ -13,7 +13,7 @@ from itertools import product
 
 from .gemm_hip_reads import call, gathering, parts, reading
 from .gemm_hip_scales import beside, beside_stage, halves, scale_functions
-from .gemm_lds import VECTOR
+from .gemm_lds import VECTOR, WORD_BITS
 from .gemm_scales import end_of_step, finer_blocks
 from .hip import WAITS
 from .source import indented
@@ -102,19 +102,28 @@ def _fetch(bits: int, widths: set[int]) -> Iterator[str]:
 # A word of LDS from the words of neighbouring k: element `e` of each. v_perm_b32 takes bytes 0 to 3 from its second
 # argument, 4 to 7 from its first.
 TURNED = {
-    2: (
+    16: (
         "// Element e of the words of two k, which become neighbours.",
-        "static __device__ unsigned int turned2(unsigned int k0, unsigned int k1, int e) {",
+        "static __device__ unsigned int turned16(unsigned int k0, unsigned int k1, int e) {",
         "    return __builtin_amdgcn_perm(k1, k0, e % 2 ? 0x07060302 : 0x05040100);",
         "}",
     ),
-    1: (
+    8: (
         "// Element e of the words of four k, which become neighbours.",
-        "static __device__ unsigned int turned1(unsigned int k0, unsigned int k1, unsigned int k2, unsigned int k3,",
+        "static __device__ unsigned int turned8(unsigned int k0, unsigned int k1, unsigned int k2, unsigned int k3,",
         "                                             int e) {",
         "    const unsigned int pair = e % 4 < 2 ? 0x05010400 : 0x07030602;  // bytes e and e + 1 of two words",
         "    const unsigned int low = __builtin_amdgcn_perm(k1, k0, pair), high = __builtin_amdgcn_perm(k3, k2, pair);",
         "    return __builtin_amdgcn_perm(high, low, e % 2 ? 0x07060302 : 0x05040100);",
+        "}",
+    ),
+    4: (
+        "// Element e of the words of eight k, which become neighbours.",
+        "static __device__ unsigned int turned4(unsigned int k0, unsigned int k1, unsigned int k2, unsigned int k3,",
+        "                                       unsigned int k4, unsigned int k5, unsigned int k6, unsigned int k7,",
+        "                                       int e) {",
+        "    const unsigned int even = turned8(k0, k2, k4, k6, e % 8 / 2), odd = turned8(k1, k3, k5, k7, e % 8 / 2);",
+        "    return e % 2 ? even >> 4 & 0x0f0f0f0f | odd & 0xf0f0f0f0 : even & 0x0f0f0f0f | odd << 4 & 0xf0f0f0f0;",
         "}",
     ),
 }
@@ -129,8 +138,9 @@ def stage_functions(found: Plan) -> Iterator[str]:
         yield from _copy_functions(found)
     for bits in sorted({found.a.bits, found.b.bits}):
         yield from _fetch(bits, {turn.width if turn else VECTOR for side, turn in _sides(found) if side.bits == bits})
-    for size in sorted({side.bits // 8 for side, turn in _sides(found) if turn and side.bits < 32}):
-        yield from TURNED[size]
+    turned = {side.bits for side, turn in _sides(found) if turn and side.bits < 32}
+    for bits in sorted(turned | {8} if 4 in turned else turned, reverse=True):  # of 4 bits: bytes, first
+        yield from TURNED[bits]
         yield ""
     for side, _ in _sides(found):
         yield from gathering(found, side)
@@ -187,8 +197,8 @@ def _places(found: Plan, side: Side, turn: Turn | None) -> Iterator[str]:
 
 def _turned_places(side: Side, turn: Turn) -> Iterator[str]:
     """A thread takes a piece of some neighbouring k, which it transposes."""
-    letter, size = side.name.lower(), side.bits // 8
-    pairs, count = side.depth // turn.rows, turn.width // size
+    letter = side.name.lower()
+    pairs, count = side.depth // turn.rows, turn.width * 8 // side.bits
     yield f"// A piece is {count} rows of the tile, beginning at first, and {turn.rows} k, beginning at depth."
     yield f"int {letter}_first[{turn.count}], {letter}_depth[{turn.count}];"
     yield f"for (int n = 0; n < {turn.count}; ++n) {{"
@@ -200,7 +210,7 @@ def _turned_places(side: Side, turn: Turn) -> Iterator[str]:
     yield f"    {letter}_depth[n] = {k}" + (f" * {turn.rows};" if turn.rows > 1 else ";")
     yield f"    for (int m = 0; m < {turn.rows}; ++m)"
     row = f"({letter}_depth[n] + m) * {letter}_stride"
-    yield f"        {letter}_at[n * {turn.rows} + m] = {row} + {letter}_first[n] * {size};"
+    yield f"        {letter}_at[n * {turn.rows} + m] = {row} + {bytes_of(f'{letter}_first[n]', side.bits)};"
     yield "}"
     yield ""
 
@@ -250,7 +260,7 @@ def _bringing(found: Plan) -> Iterator[str]:
             bytes_ = f"({extent} - 1) * {letter}_stride + {size}"
         else:
             start, stage = f"(long)({k}) * {letter}_stride", _along(found, side, "least(left, BLOCK_K)")
-            bytes_ = f"({stage} - 1) * {letter}_stride + {bytes_of(extent, side.bits)}"
+            bytes_ = f"({stage} - 1) * {letter}_stride + {_row_end(extent, side)}"
         each = max(1, FEW_ELEMENTS * side.bits // (8 * VECTOR))
         yield f"    const __amdgpu_buffer_rsrc_t {letter}_matrix = buffer({letter}_from + {start}, {bytes_});"
         yield f"    for (int n = 0; n < {name}_LOADS; ++n) {{"
@@ -318,7 +328,12 @@ def _size(found: Plan, side: Side) -> str:
     letter, extent = side.name.lower(), "rows" if side.name == "A" else "columns"
     if side.along_k:
         return f"{letter}_bytes"
-    return f"stage > 0 ? ({_along(found, side, 'stage')} - 1) * {letter}_stride + {bytes_of(extent, side.bits)} : 0"
+    return f"stage > 0 ? ({_along(found, side, 'stage')} - 1) * {letter}_stride + {_row_end(extent, side)} : 0"
+
+
+def _row_end(extent: str, side: Side) -> str:
+    """The bytes of a number of neighbouring elements, the last of which may end within a byte, as C text."""
+    return bytes_of(extent if side.bits >= 8 else f"({extent} + {8 // side.bits - 1})", side.bits)
 
 
 def _fetched(found: Plan) -> Iterator[str]:
@@ -358,22 +373,25 @@ def _storing(found: Plan) -> Iterator[str]:
             yield f"    for (int n = 0; n < {name}_LOADS; ++n)"
             yield f"        *(u32x4 *)({letter}_tile{place} + (n * THREADS + thread) * {VECTOR}) = {letter}_next[n];"
             continue
-        size = side.bits // 8
-        count = turn.width // size
-        to = f"{letter}_tile{place} + {letter}_place(({letter}_first[n] + e) * {name}_ROW + {letter}_depth[n] * {size})"
+        count, k = turn.width * 8 // side.bits, bytes_of(f"{letter}_depth[n]", side.bits)
+        to = f"{letter}_tile{place} + {letter}_place(({letter}_first[n] + e) * {name}_ROW + {k})"
         yield f"    for (int n = 0; n < {turn.count}; ++n)"
         yield f"        for (int e = 0; e < {count}; ++e)"
         if turn.rows > 1:
             words = ", ".join(
-                _word(f"{letter}_next[n * {turn.rows}{f' + {m}' if m else ''}]", turn.width, f"e / {4 // size}")
+                _word(
+                    f"{letter}_next[n * {turn.rows}{f' + {m}' if m else ''}]",
+                    turn.width,
+                    f"e / {WORD_BITS // side.bits}",
+                )
                 for m in range(turn.rows)
             )
             yield f"            *(unsigned int *)({to}) ="
-            yield f"                turned{size}({words}, e);"
+            yield f"                turned{side.bits}({words}, e);"
         else:
             word = _word(f"{letter}_next[n]", turn.width, "e")
-            word = f"(u32x2){{{letter}_next[n][2 * e], {letter}_next[n][2 * e + 1]}}" if size == 8 else word
-            yield f"            *({WORDS[size]} *)({to}) = {word};"
+            word = f"(u32x2){{{letter}_next[n][2 * e], {letter}_next[n][2 * e + 1]}}" if side.bits == 64 else word
+            yield f"            *({WORDS[side.bits // 8]} *)({to}) = {word};"
     yield "};"
 
 

@@ -34,6 +34,7 @@ __all__ = [
 ]  # fmt: skip
 
 VECTOR = 16  # bytes of a lane's access
+WORD_BITS = 32  # that a store of transposed elements fills
 COPIES = ("gfx1250",)  # tensor_load_to_lds
 MOST_PAD = 256  # bytes of a gap that such a copy leaves: all banks
 INTERVALS = tuple(1024 >> code for code in range(7))  # bytes behind which it leaves one
@@ -78,13 +79,16 @@ def run_bytes(found: Fragment, order: str) -> int:
 def transposing(operand: Operand) -> tuple[LoadStep, ...]:
     """The loads that read an operand from LDS where the rows of the tile are k; () if there are none.
 
-    Every lane names a row k of its own, so that a relabelled k is no other load.
+    Every lane names a row k of its own, so that a relabelled k is no other load. Where all lanes that LDS serves at
+    once fetch the same 8 bytes of 16 (4 bits for 16x16x128), no order of pieces of 16 bytes frees them of conflicts.
     """
     try:
         steps = loads_for(operand)
     except Error:
         return ()
-    return steps if steps[0].load.memory == "LDS" else ()
+    load, groups = steps[0].load, sorted(steps[0].groups)
+    one_half = load.elements == load.lanes and groups[0][1] == groups[1][1]
+    return () if load.name not in BUILTINS or one_half else steps
 
 
 def pieces(operand: Operand, side: Side, kpack: int) -> tuple[Piece, ...]:
@@ -218,6 +222,7 @@ def _weighted(found: Fragment, axis: str, values: Mapping[str, int]) -> int:
 
 BUILTINS = {
     "ds_read_b64_tr_b16": "ds_read_tr16_b64_v4i16", "ds_read_b64_tr_b8": "ds_read_tr8_b64_v2i32",
+    "ds_read_b64_tr_b4": "ds_read_tr4_b64_v2i32",
     "ds_load_tr16_b128": "ds_load_tr16_b128_v8i16", "ds_load_tr8_b64": "ds_load_tr8_b64_v2i32",
 }  # fmt: skip
 
@@ -248,11 +253,10 @@ def _transposing_pieces(operand: Operand, steps: Sequence[LoadStep], bits: int, 
 
 def turn_of(side: Side, threads: int, lanes: int) -> Turn:
     """How registers transpose a stage, with a number of neighbouring threads along a row of memory."""
-    size = side.bits // 8
-    rows = max(1, 4 // size)
+    rows = max(1, WORD_BITS // side.bits)
     for width in (16, 8, 4):
-        units = side.depth // rows * (side.extent * size // width)
-        if units % threads == 0 and width >= size:
+        units = side.depth // rows * (side.extent * side.bits // 8 // width)
+        if units % threads == 0 and units and width * 8 >= side.bits:
             return Turn(rows, width, lanes, units // threads)
     raise Error(f"a stage of {side.depth} k is too small to be transposed by {threads} work-items: ask for more k")
 
@@ -365,10 +369,9 @@ def _swizzles(size: int) -> Iterator[Swizzle]:
 
 def writes(operand: Operand, side: Side, turn: Turn) -> list[tuple[tuple[tuple[int, int], ...], int]]:
     """The (row, byte) of each lane in each write of the first wave, and their width."""
-    size = side.bits // 8
     places = [turned_place(side, turn, lane) for lane in range(operand.wave)]
     return [
-        (tuple((row + more, k * size) for row, k in places), max(4, size))
+        (tuple((row + more, k * side.bits // 8) for row, k in places), max(4, side.bits // 8))
         for more in range(turn.width * 8 // side.bits)
     ]
 
