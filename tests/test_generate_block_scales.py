@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mmacalc
+from generated_gemms import spills
 from generated_products import Product
 from mmacalc import Error
 from mmacalc.arithmetic.codecs import decode
@@ -42,6 +43,8 @@ CASES = [
     ("sm_100a", f"{TCGEN05}1.kind::f8f6f4", ("row", "col"), "1x32,64x32", (140, 72, 336), {"n": 64}),
     ("sm_80", f"{MMA}.m16n8k16.row.col.f32.f16.f16.f32", ("row", "row"), "1x16,8x16", (37, 21, 75), {}),
     ("sm_90a", f"{WGMMA}.m64n64k32.f32.e4m3.e4m3", ("row", "row"), "1x32,64x32", (72, 41, 139), {}),
+]
+FINER = [
     ("gfx942", "v_mfma_f32_32x32x16_fp8_fp8", ("row", "col"), "1x32,1x32", (70, 150, 272), {}),
     ("gfx950", "v_mfma_f32_16x16x32_fp8_fp8", ("row", "row"), "1x64,32x64", (70, 40, 272), {}),
     ("gfx950", "v_mfma_f32_32x32x16_bf16", ("row", "col"), "1x32,128x32", (70, 40, 100), {}),
@@ -50,6 +53,7 @@ CASES = [
     ("gfx1100", "v_wmma_i32_16x16x16_iu8", ("col", "row"), "16x16,16x16", (18, 40, 200), {}),
     ("gfx90a", "v_mfma_f32_32x32x8bf16_1k", ("row", "col"), "1x16,1x16", (40, 36, 90), {"stages": 2}),
 ]
+"""Blocks of k of which a stage of AMD has several."""
 
 
 def of_each(scales, shared, extent):
@@ -60,7 +64,18 @@ def of_each(scales, shared, extent):
 def test_products_with_scales_along_k_have_the_bits_of_the_reference(
     target, name, orders, text, sizes, options, tmp_path
 ):
-    product = Product(target, name, orders, sizes, tmp_path, block_scales=text, **options)
+    has_the_bits_of_the_reference(target, name, orders, text, sizes, options, tmp_path)
+
+
+@sampled(("target", "name", "orders", "text", "sizes", "options"), FINER, 2, whole=3)
+def test_blocks_of_k_are_finer_than_a_stage(target, name, orders, text, sizes, options, tmp_path):
+    product = has_the_bits_of_the_reference(target, name, orders, text, sizes, options, tmp_path)
+    assert product.plan.block_k > product.scales.depth
+    assert "tile" in options or spills(product.path) == [0, 0]
+
+
+def has_the_bits_of_the_reference(target, name, orders, text, sizes, options, folder):
+    product = Product(target, name, orders, sizes, folder, block_scales=text, **options)
     case, (m, n, k), inst, scales = product.run(real=True), sizes, product.inst, product.scales
     assert case.findings == []
     assert target != "gfx942" or not case.conflicts()
@@ -82,6 +97,7 @@ def test_products_with_scales_along_k_have_the_bits_of_the_reference(
         text = ",".join(reversed(text.split(",")))
     wanted = mmacalc.block_scaled_gemm(*wide, *given, target, inst, text, **fields)
     assert (d == (wanted.T if swapped else wanted)).all()
+    return product
 
 
 def relabelled(plan, k):

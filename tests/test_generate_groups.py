@@ -64,7 +64,6 @@ def test_groups_of_rows_are_multiplied_each_by_its_own_b(target, name, orders, e
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"batch": 2}, "neither with batch nor with split_k"),
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"groups": 0}, "groups is from 1 to 65535; got 0"),
     ("gfx942", "v_mfma_f32_32x32x16_fp8_fp8", {"block_scales": "128x128,128x128"}, "are for single rows, 1x128"),
-    ("gfx942", "v_smfmac_f32_16x16x32_f16", {}, "on AMD of dense ones"),
     ("sm_100a", "tcgen05.mma.sp.cta_group::2.kind::f16", {}, "are generated with cta_group::1"),
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"language": "triton"}, "leave out groups"),
 ])  # fmt: skip

@@ -99,7 +99,6 @@ SPARSE = [
     ("gfx950", "v_smfmac_f32_32x32x32_f16", {}),
     ("gfx942", "v_smfmac_f32_16x16x32_f16", {}),
     ("gfx1201", "v_swmmac_f32_16x16x32_fp8_bf8", {"stages": 2}),
-    ("gfx950", "v_smfmac_f32_16x16x32_f16", {}),
 ]
 """A product that fills a register of metadata, or a half, or a quarter; whose k is relabelled, or not."""
 
@@ -127,6 +126,34 @@ def test_a_product_of_a_sparse_a_is_right_without_bank_conflicts(case, orders, t
         assert found.findings == []
         assert found.wrong() == 0
         assert found.conflicts() == 0
+
+
+SLICED_SPARSE = [
+    ("gfx950", "v_smfmac_f32_16x16x32_f16", ("row", "row"), (70, 41, 268), None, {}),
+    ("gfx942", "v_smfmac_f32_16x16x32_f16", ("row", "col"), (70, 41, 268), None,
+     {"split_k": 2, "batch": 2, "epilogue": "beta,bias=column,to=f16"}),
+    ("gfx942", "v_smfmac_f32_32x32x32_fp8_fp8", ("row", "col"), (90, 41, 272), (33, 90),
+     {"block_scales": "1x128,1x128"}),
+    ("gfx1201", "v_swmmac_i32_16x16x64_iu4", ("row", "col"), (40, 24, 520), None, {"split_k": 3, "batch": 2}),
+    ("gfx950", "v_smfmac_f32_16x16x64_f16", ("row", "row"), (70, 41, 272), None, {"block_scales": "1x64,32x64"}),
+    ("gfx1250", "v_swmmac_f32_16x16x64_f16", ("row", "col"), (40, 30, 260), None, {"split_k": 2}),
+    ("gfx942", "v_smfmac_f32_16x16x64_fp8_fp8", ("row", "col"), (70, 41, 272), None,
+     {"block_scales": "1x128,128x128", "split_k": 2}),
+    ("gfx950", "v_smfmac_f32_32x32x32_bf16", ("col", "row"), (70, 41, 600), None, {"split_k": 3}),
+    ("gfx942", "v_smfmac_f32_32x32x16_bf16", ("row", "col"), (200, 41, 268), (37, 37, 150, 200),
+     {"epilogue": "scale=row"}),
+    ("gfx1201", "v_swmmac_i32_16x16x32_iu8", ("row", "col"), (40, 24, 264), None,
+     {"block_scales": "16x64,16x64", "batch": 2}),
+]  # fmt: skip
+"""Parts of K, batches, groups and scales along K of a compressed A."""
+
+
+@sampled(("target", "name", "orders", "sizes", "ends", "options"), SLICED_SPARSE, 2, whole=3)
+def test_a_sparse_a_of_amd_has_slices_and_scales_along_k(target, name, orders, sizes, ends, options, tmp_path):
+    found = Product(target, name, orders, sizes, tmp_path, ends=ends, **options).run()
+    assert found.findings == []
+    assert found.wrong() == 0
+    assert found.conflicts() == 0
 
 
 @pytest.mark.parametrize("name", ["v_swmmac_i32_16x16x32_iu4", "v_swmmac_i32_16x16x64_iu4"])
@@ -178,7 +205,6 @@ def test_options_of_a_gemm_are_right_together(target, name, orders, sizes, optio
     ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", {"cbsz": "fp6", "order_a": "col", "gemm": "9x9x9"},
      "has elements of 6 bits that are not neighbours along k: use order_a='row'"),
     ("gfx1250", "v_swmmac_f32_16x16x128_fp8_fp8", {"gemm": "9x9x8"}, "one of the two registers of metadata: use a"),
-    ("gfx942", "v_smfmac_f32_16x16x32_f16", {"gemm": "9x9x8", "split_k": 2}, "on AMD of dense ones: leave them"),
     ("gfx942", "v_smfmac_i32_16x16x64_i8", {"gemm": "9x9x8", "abid": 1}, "modifiers: leave out abid"),
 ])  # fmt: skip
 def test_a_modifier_that_a_gemm_does_not_carry_out_is_refused(target, name, given, says):

@@ -243,15 +243,9 @@ def _parameters(found: Plan) -> str:
     d = "output *D" if found.epilogue.beta else "output *__restrict__ D"  # C may be D
     return (
         f"const a_element *__restrict__ A, const b_element *__restrict__ B, {d},\n"
-        f"    {'const int *__restrict__ metadata, ' * found.instruction.sparse}{declared(found)}"
-        "int M, int N, int K, int lda, int ldb, int ldd"
+        f"    {declared(found)}int M, int N, int K, int lda, int ldb, int ldd"
         f"{parameters(found.instruction, found.epilogue).declared}"
     )
-
-
-def _beside(found: Plan) -> str:
-    """The arguments behind D for metadata or scales."""
-    return "metadata, " * found.instruction.sparse + passed(found)
 
 
 def _tile(found: Plan, builtin: Intrinsic) -> Iterator[str]:
@@ -384,7 +378,7 @@ def _kernels(found: Plan) -> Iterator[str]:
             yield ""
             continue
         yield f"void {name}({_parameters(found)}) {{"
-        yield f"    tile<{aligned}>(A, B, D, {_beside(found)}M, N, K, lda, ldb, ldd{more}{stride_passed(found)});"
+        yield f"    tile<{aligned}>(A, B, D, {passed(found)}M, N, K, lda, ldb, ldd{more}{stride_passed(found)});"
         yield "}"
         yield ""
 
@@ -397,7 +391,7 @@ def _launch(found: Plan, sizes: tuple[int, int, int]) -> Iterator[str]:
         yield from sliced_launch(found, sizes, name, (lda, ldb))
         return
     yield f"// hipLaunchKernelGGL({name}, dim3({found.blocks(m, n)}), dim3({found.threads}), 0, stream,"
-    scales = _beside(found)
+    scales = passed(found)
     more = parameters(found.instruction, found.epilogue).passed
     yield (
         f"//                    A, B, D, {scales}{m}, {n}, {k}, {lda}, {ldb}, {n}{more});"

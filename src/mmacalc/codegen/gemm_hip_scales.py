@@ -65,7 +65,7 @@ def beside_stage(found: Plan, what: str, k: str) -> Iterator[str]:
     """The call that fetches, keeps or reads the scales or metadata of the stage at k, if there are any."""
     if found.instruction.scaled:
         yield f"{what}_scales({k});"
-    elif found.instruction.sparse and what != "read":  # metadata are in registers where they are kept
+    if found.instruction.sparse and what != "read":  # metadata are in registers where they are kept
         yield f"{what}_index({k});"
 
 
@@ -82,7 +82,7 @@ def _index(found: Plan) -> Iterator[str]:
     inst, words, sets = found.instruction, found.index_words, found.instruction.index_sets(found.wave)
     deep = inst.k * sets
     unit = math.lcm(deep, inst.k * found.kpack)  # k that are in an order of their own
-    count = f"(K + {unit - 1}) / {unit}" + (f" * {unit // deep}" if unit > deep else "")
+    count = "index_stride" + (f" * {unit // deep}" if unit > deep else "")
     yield f"// Metadata as mmacalc.pack_sparse lays it out: a word of each lane for {inst.m} rows and {deep} k. Those"
     yield "// of one stage, and those of the next."
     yield f"int index_now[TILES_M][{words}], index_next[TILES_M][{words}];"

@@ -10,6 +10,8 @@ Source: DeepSeek-V3 Technical Report, arXiv 2412.19437, section 3.3.2 (fine-grai
 
 from __future__ import annotations
 
+import math
+
 from ..base.errors import Error
 from ..base.records import TupleRecord
 from ..families.tensor_memory import SCALE_BLOCKS, SCALE_BYTES, SCALE_ROWS
@@ -81,15 +83,20 @@ def scales_asked(given: str | BlockScales | None, inst: Instruction) -> BlockSca
     """The scales along K that a kernel is asked for.
 
     Raises:
-        Error: the instruction has scales of its own, is sparse, or sums up in other formats than f32 and i32.
+        Error: the instruction has scales of its own, is NVIDIA's of a sparse A, or sums up in other formats than f32
+            and i32.
     """
     if given is None:
         return None
     found = block_scales_of(given)
-    if inst.scaled or inst.sparse or inst.format("D").name not in ("f32", "i32"):
-        why = "has scales of its own" if inst.scaled else "is sparse" if inst.sparse else ""
+    sparse = inst.sparse and inst.architecture.family.language == "cuda"
+    if inst.scaled or sparse or inst.format("D").name not in ("f32", "i32"):
+        why = "has scales of its own" if inst.scaled else "is sparse" if sparse else ""
         why = why or f"sums up in {inst.format('D').name}"
-        raise Error(f"block_scales are for dense instructions whose sums are f32 or i32; {inst.name} {why}")
+        raise Error(
+            "block_scales are for instructions whose sums are f32 or i32, of NVIDIA for those of a dense A; "
+            f"{inst.name} {why}"
+        )
     return found
 
 
@@ -304,7 +311,7 @@ def end_of_step(found: Plan) -> Iterator[str]:
 class ScaleArrays(TupleRecord):
     """The arrays of scales that a kernel takes, or of metadata: the parameters' type, their names, how many k, rows of
     A and columns of B share a cell of them, and how many elements of the array a cell has; parts of K are multiples of
-    `unit`."""
+    `unit`. stride: the parameter of a tile that says how many cells a row of them has."""
 
     pointer: str
     names: tuple[str, ...]
@@ -313,56 +320,69 @@ class ScaleArrays(TupleRecord):
     columns: int
     cell: int
     unit: int
+    stride: str = "scale_stride"
+
+    @property
+    def tiled(self) -> bool:
+        """Whether those of a group of rows begin with a tile of their own."""
+        return self.rows > 1
 
 
-def scale_arrays(found: AnyPlan) -> ScaleArrays | None:
+def scale_arrays(found: AnyPlan) -> tuple[ScaleArrays, ...]:
     """Those of f32 along K; those of MX formats, which AMD's kernels take as bytes and those around mma.sync as words
-    in tiles (`mmacalc.pack_scales`); NVIDIA's metadata in registers (`mmacalc.pack_sparse`); None of a GEMM without
-    them, and of one that takes tensor maps of them."""
+    in tiles (`mmacalc.pack_scales`); metadata in registers (`mmacalc.pack_sparse`); none of a GEMM without them, and of
+    one that takes tensor maps of them."""
+    arrays = []
+    inst, cuda = found.instruction, found.instruction.architecture.family.language == "cuda"
     if found.scales:
         rows, columns, depth = found.scales
-        return ScaleArrays("const float *", INPUTS, depth, rows, columns, 1, depth)
-    inst, cuda = found.instruction, found.instruction.architecture.family.language == "cuda"
-    if inst.sparse and cuda and not inst.in_tensor_memory:
-        deep = inst.index_sets() * inst.k
-        lanes = inst.operand("K").lanes
-        return ScaleArrays("const unsigned int *", ("metadata",), deep, inst.m, inst.m, lanes, deep)
-    if not inst.scaled or inst.in_tensor_memory:
-        return None
+        arrays.append(ScaleArrays("const float *", INPUTS, depth, rows, columns, 1, depth))
+    if inst.sparse and not inst.in_tensor_memory:
+        arrays.append(_metadata(found))
+    if not inst.scaled or inst.sparse or inst.in_tensor_memory:
+        return tuple(arrays)
     deep = SCALE_BLOCKS * inst.block_size  # k whose scales of a row are a word
     if not cuda:
-        return ScaleArrays("const unsigned char *__restrict__ ", CODES, inst.block_size, 1, 1, 1, deep)
-    return ScaleArrays("const unsigned int *", INPUTS, deep, SCALE_ROWS, SCALE_ROWS, SCALE_BYTES // 4, deep)
+        return (ScaleArrays("const unsigned char *__restrict__ ", CODES, inst.block_size, 1, 1, 1, deep),)
+    return (ScaleArrays("const unsigned int *", INPUTS, deep, SCALE_ROWS, SCALE_ROWS, SCALE_BYTES // 4, deep),)
+
+
+def _metadata(found: AnyPlan) -> ScaleArrays:
+    """Those of a sparse A: of AMD the k of several instructions may be in an order of their own."""
+    inst, name = found.instruction, ("metadata",)
+    if inst.architecture.family.language == "cuda":
+        deep = inst.index_sets() * inst.k
+        return ScaleArrays("const unsigned int *", name, deep, inst.m, inst.m, inst.operand("K").lanes, deep)
+    deep = inst.index_sets(found.wave) * inst.k
+    unit = math.lcm(deep, step_depth(found))
+    cell = unit // deep * found.wave
+    return ScaleArrays("const int *__restrict__ ", name, unit, inst.m, inst.m, cell, unit, "index_stride")
 
 
 def declared(found: AnyPlan) -> str:
     """The parameters of kernels, behind D."""
-    arrays = scale_arrays(found)
-    given = "".join(f"{arrays.pointer}{name}, " for name in arrays.names) if arrays else ""
+    given = "".join(f"{arrays.pointer}{name}, " for arrays in scale_arrays(found) for name in arrays.names)
     return given if found.scales or not given else given.rstrip() + "\n    "
 
 
 def passed(found: AnyPlan) -> str:
     """The arguments of a tile for these parameters."""
-    arrays = scale_arrays(found)
-    return "".join(f"{name}, " for name in arrays.names) if arrays else ""
+    return "".join(f"{name}, " for arrays in scale_arrays(found) for name in arrays.names)
 
 
 def stride_declared(found: AnyPlan) -> str:
-    """The last parameter of a tile: how many scales a row of A has, and of B, or words of metadata a lane."""
-    return ", int scale_stride" if scale_arrays(found) else ""
+    """The last parameters of a tile: how many scales a row of A has, and of B, or words of metadata a lane."""
+    return "".join(f", int {arrays.stride}" for arrays in scale_arrays(found))
 
 
 def stride_passed(found: AnyPlan) -> str:
-    """The argument for it, of all of K."""
-    return f", {stride(found)}" if scale_arrays(found) else ""
+    """The arguments for them, of all of K."""
+    return "".join(f", {blocks(arrays.depth, 'K')}" for arrays in scale_arrays(found))
 
 
 def stride(found: AnyPlan) -> str:
     """How many scales a row of A has, as C text."""
-    arrays = scale_arrays(found)
-    assert arrays is not None
-    return blocks(arrays.depth, "K")
+    return blocks(scale_arrays(found)[0].depth, "K")
 
 
 def blocks(each: int, extent: str) -> str:

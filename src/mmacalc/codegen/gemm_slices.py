@@ -67,7 +67,7 @@ def checked_slices(found: Sliced, split: int | None, batch: int | None, groups: 
     """The plan with parts of K, batches, or groups.
 
     Raises:
-        Error: numbers out of range, sparse instructions or weights, or sums that a workspace should not round;
+        Error: numbers out of range, weights, or sums that a workspace should not round;
             groups with these, or of an A that does not lie row by row.
     """
     if split is None and batch is None and groups is None:
@@ -77,10 +77,10 @@ def checked_slices(found: Sliced, split: int | None, batch: int | None, groups: 
             raise Error(f"{name} is from 1 to {most}; got {value}")
     inst = found.instruction
     weights = getattr(found, "weights", False)
-    if (inst.sparse and _language(found) == "hip") or weights:
+    if weights:
         raise Error(
-            "split_k, batch and groups are of matrices without weights of int4, and on AMD of dense ones: leave them "
-            f"out with {inst.name}{' and weights' * weights}"
+            "split_k, batch and groups are of matrices without weights of int4: leave them out with "
+            f"{inst.name} and weights"
         )
     if (split or 1) > 1 and inst.format("D").bits < 32:
         raise Error(
@@ -251,7 +251,7 @@ def mapped_places(found: Sliceable) -> Iterator[str]:
         return
     if found.batches:
         yield from _number(found, "int", "batch", "workgroup_id", "z", "")
-        if arrays := scale_arrays(found):
+        for arrays in scale_arrays(found):
             yield from (f"{name} += {start};" for name, start in zip(arrays.names, _batch_of_scales(arrays)))
     if found.split == 1:
         yield "D += batch * d_batch;"
@@ -267,19 +267,17 @@ def _part_lines(found: Sliceable) -> Iterator[str]:
     """The first k of a part, and how many it has."""
     yield from _number(found, "int", "part", "workgroup_id", "y", "")
     yield f"enum {{ SPLIT = {found.split} }};"
-    unit = math.lcm(found.scales.depth, found.block_k) if found.scales else _part_unit(found)
+    unit = _part_unit(found)
     yield f"const int stages = (K + {unit} - 1) / {unit};"
     yield f"const int depth = (stages + SPLIT - 1) / SPLIT * {unit};  // of a part"
     yield "const int first = part * (long long)depth < K ? part * depth : K;"
 
 
 def _part_unit(found: Sliceable) -> int | str:
-    """What parts of K are multiples of: stages, with MX scales those at whose ends rows of scales are whole words."""
-    arrays = scale_arrays(found)
-    if arrays is None:
-        return "BLOCK_K"
-    unit = math.lcm(found.block_k, arrays.unit)
-    return "BLOCK_K" if unit == found.block_k else unit
+    """What parts of K are multiples of: stages, blocks of scales, those at whose ends rows of MX scales are whole
+    words, or registers of metadata."""
+    unit = math.lcm(found.block_k, *[arrays.unit for arrays in scale_arrays(found)])
+    return "BLOCK_K" if unit == found.block_k and not found.scales else unit
 
 
 def mapped_launch(
@@ -386,12 +384,10 @@ def _cells(count: str, arrays: ScaleArrays) -> str:
 
 def _scales(found: Sliceable) -> Iterator[str]:
     """The scales of a batch and of a part of K, as arguments: those of batches lie one behind the other."""
-    arrays = scale_arrays(found)
-    if arrays is None:
-        return
-    part = [_cells(f"first / {arrays.depth}", arrays)] * (found.split > 1)
-    for name, start in zip(arrays.names, _batch_of_scales(arrays)):
-        yield f"        {' + '.join([name, *[start] * bool(found.batches), *part])},"
+    for arrays in scale_arrays(found):
+        part = [_cells(f"first / {arrays.depth}", arrays)] * (found.split > 1)
+        for name, start in zip(arrays.names, _batch_of_scales(arrays)):
+            yield f"        {' + '.join([name, *[start] * bool(found.batches), *part])},"
 
 
 def tile_places(found: Sliceable) -> str:
@@ -417,7 +413,7 @@ def _grouped_kernel(found: Sliceable, name: str, aligned: str, matrices: str) ->
         for at, side in (("(long long)group_row * lda", found.a), ("group * b_group", found.b))
     )
     yield f"    tile<{aligned}>(A + {a}, B + {b}, D + {starts['D']},"
-    if arrays := scale_arrays(found):
+    for arrays in scale_arrays(found):
         yield from (f"        {name} + {starts[name]}," for name in arrays.names)
     given = given_in_group(found)
     yield f"        ends[group] - group_row, N, K, {_leads(found)}, ldd{given}{stride_passed(found)},"
@@ -446,7 +442,7 @@ def _group_of(rows: int) -> str:
 
 def _has_scale_row(found: Sliceable) -> bool:
     """Whether A's scales or metadata lie in tiles of rows, as `mmacalc.pack_scales` and `pack_sparse` have them."""
-    return (found.instruction.scaled or found.instruction.sparse) and _language(found) == "cuda"
+    return found.instruction.sparse or (found.instruction.scaled and _language(found) == "cuda")
 
 
 def _scale_rows(found: Sliceable) -> int:
@@ -469,10 +465,10 @@ def group_starts(found: Sliceable) -> dict[str, str]:
     row, column = "(long long)group_row", "(long long)group * N"
     starts = {"D": f"{row} * ldd", "C": f"{row} * ldc", "row_scale": "group_row", "column_scale": column}
     starts["bias"] = "group_row" if found.epilogue.bias == "row" else column
-    if arrays := scale_arrays(found):
+    for arrays in scale_arrays(found):
         depth, columns = blocks(arrays.depth, "K"), blocks(arrays.columns, "N")
-        row = "(long long)scale_row" if _has_scale_row(found) else row
-        counts = f"{row} * ({depth})", f"(long long)group * ({columns}) * ({depth})"
+        first = "(long long)scale_row" if arrays.tiled else row
+        counts = f"{first} * ({depth})", f"(long long)group * ({columns}) * ({depth})"
         starts |= dict(zip(arrays.names, (_cells(count, arrays) for count in counts)))
     return starts
 
