@@ -293,6 +293,25 @@ def test_loads_to_lds_move_each_line_once_also_at_an_edge(tmp_path):
     assert len(loads) >= 8
     # Rows of 272 bytes begin anywhere in a line: one row is in two lines at most.
     assert all(one.moved <= 2 * 8 * one.executed for one in loads)
+    # 64 lanes write 16 bytes each, 8 lanes in a cycle; and LDS is taken for what it is written and read.
+    assert all(one.shared_cycles == 8 * one.executed for one in loads)
+    taken = next(unit.busy for unit in found.model.units if unit.name == "LDS") * found.model.cycles
+    assert taken == pytest.approx(sum(one.shared_cycles for one in found.instructions))
+    assert taken > sum(one.shared_cycles for one in loads) > 0
+
+
+def test_the_model_of_a_profile_has_what_tensor_copies_write_to_lds(tmp_path):
+    """512 bytes in a cycle, as 32 lanes of 16 bytes: of two workgroups of 4 waves, one copies A and one B of a stage."""
+    made = Gemm("gfx1250", "v_wmma_f32_16x16x32_f16", ("row", "col"), tmp_path)
+    m, n, k = 256, 128, 128
+    a, b, d = np.zeros((m, k), np.float16), np.zeros((n, k), np.float16), np.zeros((m, n), np.float32)
+    found = mmacalc.profile(made.kernels[made.plan.name], 1, made.plan.threads, a, b, d, m, n, k, k, k, n)
+    copies = [one for one in found.instructions if one.text.startswith("tensor_load_to_lds") and one.executed]
+    stages = {2 * each * 64 for each in (m, n)}
+    assert {one.shared_bytes / one.executed for one in copies} <= {0, *stages}
+    assert all(one.shared_cycles == one.shared_bytes / 512 for one in copies)
+    taken = next(unit.busy for unit in found.model.units if unit.name == "LDS") * found.model.cycles
+    assert taken >= sum(one.shared_cycles for one in copies) / 2 >= (m + n) * 2 * k / 512 / 2
 
 
 @pytest.mark.parametrize(("target", "name"), [

@@ -223,7 +223,6 @@ def test_parts_beyond_k_are_zeros(tmp_path):
     ("gfx942", "v_mfma_f32_32x32x8_f16", {"split_k": 2}, "are of a whole GEMM"),
     ("gfx1100", "v_wmma_f16_16x16x16_f16", {"gemm": "9x9x9", "split_k": 2}, "its sibling that adds up in f32"),
     ("sm_80", f"{MMA}.m16n8k16.row.col.f16.f16.f16.f16", {"gemm": "9x9x9", "split_k": 2}, "its sibling that adds up"),
-    ("gfx942", "v_smfmac_f32_16x16x32_f16", {"gemm": "9x9x9", "batch": 2}, "on AMD of dense ones"),
     ("sm_80", f"{MMA}.m16n8k16.row.col.f32.f16.f16.f32", {"gemm": "8x8x64", "batch": 2, "weights": "int4"},
      "f32.f16.f16.f32 and weights"),
 ])  # fmt: skip

@@ -6,6 +6,7 @@ from ...asm.decoder import text
 from ...asm.operations import operation
 from ...hazards.memory_counters import COUNTERS, waits_of
 from ...hazards.register_use import states_given
+from ...memory_access.banks import rule
 from ..device.issue import Figure, Pipe, Work, modelled
 from ..device.observer import Observer
 from ..device.profile import Followed, Jumps, Occupancy, Profile, Profiled, counts_of, lines_of, loops_of, spans_of
@@ -68,6 +69,7 @@ def _waits(step: Step, generation: str) -> dict[str, int]:
 # --- how many waves share a SIMD ---
 
 
+WIDEST = 16  # bytes of a lane's access
 BARRIERS = 16
 """Workgroups of several waves on a compute unit (LLVM 22, AMDGPUBaseInfo, getMaxWorkGroupsPerCU)."""
 
@@ -224,6 +226,9 @@ def _work(step: Step, row: Profiled, generation: str, target: str, hardware: _Ha
         least = float(hardware.passes)
         moved, needed = (hardware.line * lines / times for lines in (row.moved, row.needed))
         pipes = (("first cache", max(moved, least), max(needed, least)),)
+        if row.shared_cycles:  # loads that write LDS themselves
+            cycles = row.shared_cycles / times
+            pipes += (("LDS", cycles, cycles - row.conflicts / times),)
         return work._replace(pipes=pipes, latency=hardware.memory, result="global memory", counters=counters)
     if kind == "scalar memory":
         pipes = (("scalar", hardware.issue, hardware.issue),)
@@ -238,6 +243,13 @@ def _work(step: Step, row: Profiled, generation: str, target: str, hardware: _Ha
 
 def _barrier(name: str) -> str:
     return "arrive" if "signal" in name else "wait" if name.endswith("_wait") else "meet"
+
+
+def _without_conflicts(architecture: Architecture, size: int, kind: str) -> int:
+    """The cycles of LDS for some bytes whose banks no source tells: of as many as its widest accesses have at once."""
+    if not architecture.lds_phases:
+        return 0
+    return -(-size // (len(rule(architecture, WIDEST, kind).phases[0]) * WIDEST))
 
 
 # --- while the kernel runs ---
@@ -296,8 +308,10 @@ class AmdProfiler(Observer):
         """Count bytes, cycles and conflicts."""
         found = self.shared_sites.setdefault(step.instruction.address, [0, 0, 0])
         found[0] += len(places) * size
-        tensor = step.access is not None and step.access.unit == "tensor"
-        if kind not in ("read", "write") or self._banks is None or size > 16 or tensor or not len(places):
+        if kind not in ("read", "write") or self._banks is None or size > WIDEST or not len(places):
+            return
+        if step.access is not None and step.access.unit == "tensor":
+            found[1] += _without_conflicts(self._banks.architecture, len(places) * size, kind)
             return
         patterns, counts = address_patterns(who.table(who.addresses), 256)
         for pattern, count in zip(patterns, counts.tolist()):
