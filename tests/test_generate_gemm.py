@@ -301,7 +301,7 @@ def test_loads_to_lds_move_each_line_once_also_at_an_edge(tmp_path):
 
 
 def test_the_model_of_a_profile_has_what_tensor_copies_write_to_lds(tmp_path):
-    """512 bytes in a cycle, as 32 lanes of 16 bytes: of two workgroups of 4 waves, one copies A and one B of a stage."""
+    """512 bytes in a cycle, as 32 lanes of 16 bytes: one wave copies A, and one B."""
     made = Gemm("gfx1250", "v_wmma_f32_16x16x32_f16", ("row", "col"), tmp_path)
     m, n, k = 256, 128, 128
     a, b, d = np.zeros((m, k), np.float16), np.zeros((n, k), np.float16), np.zeros((m, n), np.float32)

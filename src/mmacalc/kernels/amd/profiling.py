@@ -220,12 +220,12 @@ def _work(step: Step, row: Profiled, generation: str, target: str, hardware: _Ha
     counters = COUNTERS[generation].get(step.count, ()) if step.count else ()
     if kind == "shared":
         cycles = row.shared_cycles / times
-        pipes = (("LDS", max(cycles, 1.0), max(cycles - row.conflicts / times, 1.0)),)
-        return work._replace(pipes=pipes, latency=hardware.lds, result="LDS", counters=counters)
+        taken = ("LDS", max(cycles, 1.0), max(cycles - row.conflicts / times, 1.0))
+        return work._replace(pipes=(taken,), latency=hardware.lds, result="LDS", counters=counters)
     if kind == "memory":
         least = float(hardware.passes)
         moved, needed = (hardware.line * lines / times for lines in (row.moved, row.needed))
-        pipes = (("first cache", max(moved, least), max(needed, least)),)
+        pipes: tuple[tuple[str, float, float], ...] = (("first cache", max(moved, least), max(needed, least)),)
         if row.shared_cycles:  # loads that write LDS themselves
             cycles = row.shared_cycles / times
             pipes += (("LDS", cycles, cycles - row.conflicts / times),)
