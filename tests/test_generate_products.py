@@ -5,6 +5,7 @@ import re
 import pytest
 
 import mmacalc
+from generated_gemms import spills
 from generated_products import Product
 from mmacalc import Error
 from mmacalc.codegen import gemm_cuda, gemm_wgmma
@@ -129,6 +130,7 @@ def test_a_product_of_a_sparse_a_is_right_without_bank_conflicts(case, orders, t
 
 
 SLICED_SPARSE = [
+    ("gfx1250", "v_swmmac_f32_16x16x128_fp8_bf8", ("row", "col"), (70, 41, 520), None, {}),
     ("gfx950", "v_smfmac_f32_16x16x32_f16", ("row", "row"), (70, 41, 268), None, {}),
     ("gfx942", "v_smfmac_f32_16x16x32_f16", ("row", "col"), (70, 41, 268), None,
      {"split_k": 2, "batch": 2, "epilogue": "beta,bias=column,to=f16"}),
@@ -144,6 +146,11 @@ SLICED_SPARSE = [
      {"epilogue": "scale=row"}),
     ("gfx1201", "v_swmmac_i32_16x16x32_iu8", ("row", "col"), (40, 24, 264), None,
      {"block_scales": "16x64,16x64", "batch": 2}),
+    ("gfx1250", "v_swmmac_i32_16x16x128_iu8", ("col", "row"), (70, 41, 524), None,
+     {"neg": 1, "split_k": 2, "batch": 2}),
+    ("gfx1250", "v_swmmac_f16_16x16x128_fp8_fp8", ("row", "row"), (160, 144, 512), None, {}),
+    ("gfx1250", "v_swmmac_f32_16x16x128_fp8_fp8", ("row", "col"), (100, 41, 300), (33, 100),
+     {"epilogue": "bias=column,relu,to=bf16"}),
 ]  # fmt: skip
 """Parts of K, batches, groups and scales along K of a compressed A."""
 
@@ -154,6 +161,7 @@ def test_a_sparse_a_of_amd_has_slices_and_scales_along_k(target, name, orders, s
     assert found.findings == []
     assert found.wrong() == 0
     assert found.conflicts() == 0
+    assert not any(spills(found.product.path))
 
 
 @pytest.mark.parametrize("name", ["v_swmmac_i32_16x16x32_iu4", "v_swmmac_i32_16x16x64_iu4"])
@@ -204,7 +212,6 @@ def test_options_of_a_gemm_are_right_together(target, name, orders, sizes, optio
     ("gfx1100", "v_wmma_f16_16x16x16_f16", {"opsel": 4, "gemm": "9x9x9"}, "leave out opsel"),
     ("gfx950", "v_mfma_f32_32x32x64_f8f6f4", {"cbsz": "fp6", "order_a": "col", "gemm": "9x9x9"},
      "has elements of 6 bits that are not neighbours along k: use order_a='row'"),
-    ("gfx1250", "v_swmmac_f32_16x16x128_fp8_fp8", {"gemm": "9x9x8"}, "one of the two registers of metadata: use a"),
     ("gfx942", "v_smfmac_i32_16x16x64_i8", {"gemm": "9x9x8", "abid": 1}, "modifiers: leave out abid"),
 ])  # fmt: skip
 def test_a_modifier_that_a_gemm_does_not_carry_out_is_refused(target, name, given, says):

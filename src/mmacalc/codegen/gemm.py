@@ -55,6 +55,7 @@ FEWER_TURNING_REGISTERS = 12
 SCALES_REGISTERS = 20  # for where a stage's scales lie
 BY_EIGHTS_REGISTERS = 8  # clang 22 joins accesses of 8 bytes of which it then copies one
 ROWS_OF_K_REGISTERS = 20  # for a matrix that loads transpose: where its lanes read
+INDEX_REGISTERS = 20  # for where metadata lie
 
 
 class Plan(TupleRecord):
@@ -134,8 +135,10 @@ class Plan(TupleRecord):
     @property
     def index_words(self) -> int:
         """The words of metadata that a lane has of a tile of a sparse A for a stage."""
-        products = self.steps * self.kpack
-        return -(-products // self.instruction.index_sets(self.wave)) if self.instruction.sparse else 0
+        if not self.instruction.sparse:
+            return 0
+        products, registers = self.steps * self.kpack, self.instruction.operand("K", self.wave).registers
+        return -(-products // self.instruction.index_sets(self.wave)) * registers
 
     def blocks(self, m: int, n: int) -> int:
         """The workgroups of a launch."""
@@ -301,6 +304,14 @@ class _Registers(TupleRecord):
         """Whether lanes read 24 bytes by eights."""
         return self.kpack == 1 and any(self.instruction.format(name, self.fields).bits == 6 for name in "AB")
 
+    def _metadata(self, depth: int) -> int:
+        """The registers for the metadata of a tile of A, those of a stage and of the next."""
+        inst = self.instruction
+        if not inst.sparse:
+            return 0
+        words = -(-depth // inst.k // inst.index_sets(self.wave)) * inst.operand("K", self.wave).registers
+        return 2 * words
+
     def suffice(self, tile: tuple[int, int, int], waves: tuple[int, int]) -> bool:
         """Whether a workgroup of these waves has a tile's sums, parts of A and B, and the next stage in registers."""
         inst, (m, n, k), (waves_m, waves_n) = self.instruction, tile, waves
@@ -316,6 +327,7 @@ class _Registers(TupleRecord):
         copied = target in COPIES and not self.turning
         if copied:  # B whole, and A tile by tile
             stage, parts = 0, (a.registers + tiles_n * b.registers) * self.kpack
+            others += (tiles_m * self._metadata(k) + INDEX_REGISTERS) * inst.sparse
         if target in TO_LDS and not self.turning:  # parts of two steps instead of the next stage
             stage, others = parts * (k > inst.k * self.kpack), others + ROWS_OF_K_REGISTERS * ways
             others += SCALES_REGISTERS * inst.scaled + BY_EIGHTS_REGISTERS * self._by_eights
@@ -381,11 +393,6 @@ def _check(inst: Instruction, wave: int, fields: Mapping[str, int]) -> None:
         raise Error(
             f"a GEMM is generated around an AMD instruction of one block; not {inst.name}, {why}: use a sibling of one "
             "block, or leave out gemm for a kernel of one wave"
-        )
-    if inst.sparse and inst.operand("K", wave).registers > 1:
-        raise Error(
-            f"clang 22's builtin of {inst.name} takes one of the two registers of metadata: use a sibling of 16 bits, "
-            "or leave out gemm for a kernel of one wave"
         )
     carried = {*inst.choices, *["neg"] * (inst.format("A").kind == "either")}
     if others := [name for name, value in fields.items() if value and name not in carried]:

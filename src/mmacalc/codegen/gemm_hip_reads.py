@@ -5,7 +5,7 @@ from __future__ import annotations
 from .fragments import total
 from .gemm_hip_scales import halves, index_of
 from .gemm_lds import pieces
-from .hip import ARGUMENTS, FIELDS, signs
+from .hip import ARGUMENTS, FIELDS, WAITS, reached, signs
 from .staging import WORDS, bytes_of
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .gemm_lds import Piece
     from .staging import Side
 
-__all__ = ["JOINED", "LOADED", "argument", "call", "gathering", "parts", "reading"]
+__all__ = ["JOINED", "LOADED", "argument", "call", "gathering", "parts", "reading", "row_products"]
 
 LOADED = {"i16": "short", "i32": "int"}  # the C type of what a load returns that transposes, by the end of its builtin
 HALF = 8  # bytes
@@ -95,6 +95,31 @@ def call(
         field = FIELDS.get(name, name)
         texts.append(given.get(name) or str(found.fields.get(field, 0)))
     return ", ".join(texts)
+
+
+AT_ONCE = 4  # products of an assembly statement
+
+
+def row_products(found: Plan, builtin: Intrinsic, i: str = "i") -> Iterator[str]:
+    """The products of a row of tiles, those of gfx1250 whose builtin truncates the index in assembly."""
+    if not reached(found.instruction, found.wave).truncated:
+        yield "for (int j = 0; j < TILES_N; ++j)"
+        yield f"    sum[{i}][j] = {builtin.builtin}("
+        yield f"        {call(found, builtin, places=(i, 'j'))});"
+        return
+    inst = found.instruction
+    either = signs(inst, found.fields)
+    signed = f" neg_lo:[{','.join(either.values())},0]" if either else ""
+    yield "// clang 22.1.8 declares this builtin's index as 32 bits of the 64 that the instruction reads; around"
+    yield "// assembly it adds no wait states."
+    for first in range(0, found.tiles_n, AT_ONCE):
+        every = range(first, min(first + AT_ONCE, found.tiles_n))
+        count = len(every)
+        lines = [f"{inst.name} %{n}, %{count}, %{count + 2 + n}, %{count + 1}{signed}" for n in range(count)]
+        yield 'asm("' + '\\n"\n    "'.join([*lines, "\\n".join(["v_nop"] * WAITS)]) + '"'
+        yield "    : " + ", ".join(f'"+v"(sum[{i}][{j}])' for j in every)
+        parts_of_b = "".join(f', "v"({_part(found, found.b, "", str(j))})' for j in every)
+        yield f'    : "v"({_part(found, found.a, "", i)}), "v"({index_of(found, i)}){parts_of_b});'
 
 
 def reading(found: Plan, side: Side, place: str, held: str = "") -> list[str]:

@@ -82,14 +82,19 @@ def _index(found: Plan) -> Iterator[str]:
     inst, words, sets = found.instruction, found.index_words, found.instruction.index_sets(found.wave)
     deep = inst.k * sets
     unit = math.lcm(deep, inst.k * found.kpack)  # k that are in an order of their own
-    count = "index_stride" + (f" * {unit // deep}" if unit > deep else "")
-    yield f"// Metadata as mmacalc.pack_sparse lays it out: a word of each lane for {inst.m} rows and {deep} k. Those"
-    yield "// of one stage, and those of the next."
+    registers = inst.operand("K", found.wave).registers
+    each = unit // deep * registers
+    count = "index_stride" + (f" * {each}" if each > 1 else "")
+    of_lane = "a word" if registers == 1 else f"{registers} words"
+    yield f"// Metadata as mmacalc.pack_sparse lays it out: {of_lane} of each lane for {inst.m} rows and {deep} k."
+    yield "// Those of one stage, and those of the next."
+    if registers > 1:
+        yield "typedef int i32x2 __attribute__((ext_vector_type(2)));  // those of a product"
     yield f"int index_now[TILES_M][{words}], index_next[TILES_M][{words}];"
     yield f"const int index_words = {count}, index_tile = (first_m + wave_m) / {inst.m};"
     yield f"const int index_tiles = (M + {inst.m - 1}) / {inst.m} - index_tile;"
     yield "const auto fetch_index = [&](int k) __attribute__((always_inline)) {"
-    yield f"    const int first = k / {deep};"
+    yield f"    const int first = k / {deep}{f' * {registers}' * (registers > 1)};"
     yield "    const __amdgpu_buffer_rsrc_t words = buffer("
     yield "        metadata + ((long)index_tile * index_words + first) * WAVE,"
     yield f"        k < K && index_tiles > 0 ? (index_tiles * index_words - first) * WAVE * {WORD} : 0);"
@@ -118,6 +123,9 @@ def index_of(found: Plan, tile: str) -> str:
     sets, product = inst.index_sets(found.wave), "step"
     if found.kpack > 1:
         product = f"(step * {found.kpack} + part)"
+    if inst.operand("K", found.wave).registers > 1:
+        words = (f"index_now[{tile}][2 * {product}{more}]" for more in ("", " + 1"))
+        return f"(i32x2){{{', '.join(words)}}}"
     word = f"index_now[{tile}][{product} / {sets}]" if found.index_words > 1 else f"index_now[{tile}][0]"
     return f"{word} >> {product} % {sets} * {32 // sets}" if sets > 1 and found.steps * found.kpack > 1 else word
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from .gemm_hip_reads import call, gathering, parts, reading
+from .gemm_hip_reads import call, gathering, parts, reading, row_products
 from .gemm_hip_scales import beside, beside_stage, halves, scale_functions
 from .gemm_lds import VECTOR, WORD_BITS
 from .gemm_scales import end_of_step, finer_blocks
@@ -435,7 +435,7 @@ def _stage_k(found: Plan) -> list[str]:
 def _row_by_row(found: Plan) -> bool:
     """Whether registers have no room for all parts of A and B beside the sums."""
     a, b, d = (found.instruction.operand(name, found.wave, **found.fields).registers for name in "ABD")
-    parts = (found.tiles_m * a + found.tiles_n * b) * found.kpack
+    parts = (found.tiles_m * a + found.tiles_n * b) * found.kpack + found.tiles_m * 2 * found.index_words
     sums = found.tiles_m * found.tiles_n * d
     return found.copied and not found.instruction.scaled and found.kpack == 1 and parts + sums > MOST_HELD
 
@@ -452,16 +452,19 @@ def _rows(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     yield "#pragma unroll"
     yield "for (int i = 0; i < TILES_M; ++i) {"
     yield "    if (i + 1 < TILES_M) read_row(i + 1);"
-    yield "    for (int j = 0; j < TILES_N; ++j)"
-    yield f"        sum[i][j] = {builtin.builtin}("
-    yield f"            {call(found, builtin)});"
+    yield from indented(row_products(found, builtin))
     yield "    __builtin_amdgcn_sched_barrier(0);  // or all rows are read at once, for which registers have no room"
     yield "}"
 
 
 def _products(found: Plan, builtin: Intrinsic) -> Iterator[str]:
     """The products of a step, two tiles at a time where a register has the scales of two."""
-    each = [halves(found, side) if found.instruction.scaled else 1 for side in "AB"]
+    if not found.instruction.scaled:
+        yield "for (int i = 0; i < TILES_M; ++i) {"
+        yield from indented(row_products(found, builtin))
+        yield "}"
+        return
+    each = [halves(found, side) for side in "AB"]
     steps = [f"{index} += {count}" if count > 1 else f"++{index}" for index, count in zip("ij", each)]
     block = each != [1, 1]
     yield f"for (int i = 0; i < TILES_M; {steps[0]})"

@@ -355,7 +355,7 @@ def _metadata(found: AnyPlan) -> ScaleArrays:
         return ScaleArrays("const unsigned int *", name, deep, inst.m, inst.m, inst.operand("K").lanes, deep)
     deep = inst.index_sets(found.wave) * inst.k
     unit = math.lcm(deep, step_depth(found))
-    cell = unit // deep * found.wave
+    cell = unit // deep * inst.operand("K", found.wave).registers * found.wave
     return ScaleArrays("const int *__restrict__ ", name, unit, inst.m, inst.m, cell, unit, "index_stride")
 
 

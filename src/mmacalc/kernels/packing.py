@@ -82,12 +82,13 @@ def pack_sparse(instruction: Instruction, matrix: Any, wave: int | None = None) 
 
     Returns:
         The values that are kept, (M, K / 2), float64; and the metadata, (ceil(M / m), ceil(K / k), lanes), uint32; k
-        are those whose metadata share a register. Of AMD's instructions K is rounded up to whole pieces of lanes. Of
+        are those whose metadata share a register. Of 8 bits on gfx1250 two registers of a lane have those of a product,
+        whose words lie one behind the other. Of AMD's instructions K is rounded up to whole pieces of lanes. Of
         tcgen05.mma.sp (rows of 128 lanes, words), where M is rounded up to the instruction's, K to four times its.
 
     Raises:
-        Error: an instruction whose A is dense, or whose metadata take two registers or are in no published place; or a
-            matrix that is not sparse.
+        Error: an instruction whose A is dense, or whose metadata are in no published place; or a matrix that is not
+            sparse.
 
     Source: PTX ISA 9.1, sections 9.7.14.6 and 9.7.15.6 (sparse storage, metadata, sparsity selector), 9.7.16.10.6
     (metadata in Tensor Memory); AMD's CDNA4 ISA guide, section 7.5 (sparse matrices).
@@ -127,7 +128,11 @@ def pack_sparse(instruction: Instruction, matrix: Any, wave: int | None = None) 
         one = np.zeros_like(words)
         scatter(one, tiles[:, :, step], execution.places("K"))
         words |= one
-    words = _columns(words[:count]) if inst.in_tensor_memory else words[:count, :, 0]
+    words = words[:count]
+    if inst.in_tensor_memory:
+        words = _columns(words)
+    else:
+        words = words.reshape(count, words.shape[1] * words.shape[2], words.shape[3])
     return kept[: len(values), : values.shape[1] // 2], words
 
 
@@ -135,7 +140,7 @@ def _sparse(given: Instruction, wave: int | None) -> Instruction:
     """The instruction whose metadata are packed; in Tensor Memory that of its shape.
 
     Raises:
-        Error: A is dense, or the metadata of a lane are more than one register.
+        Error: A is dense.
     """
     name = shown(getattr(given, "name", given))
     if not getattr(given, "sparse", False):
@@ -145,8 +150,6 @@ def _sparse(given: Instruction, wave: int | None) -> Instruction:
     if given.in_tensor_memory:
         shaped: Instruction = given.split_parameters({"m": given.m, "n": given.n})[0]
         return shaped
-    if given.operand("K", given.architecture.wave(wave)).registers > 1:
-        raise Error(f"pack_sparse takes instructions whose metadata are one register of each lane; {name} has two")
     return given
 
 
