@@ -41,7 +41,7 @@ XDL_WAIT = '"s_nop 15\\n\\ts_nop 3"'
 HEADER = """\
 #if defined(__CLANG_HIP_RUNTIME_WRAPPER_H__) && __has_include(<hip/hip_runtime.h>)
 #include <hip/hip_runtime.h>
-#else  // without ROCm: clang -x hip -nogpuinc -nogpulib
+#elif !defined(__global__)  // without ROCm: clang -x hip -nogpuinc -nogpulib
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
 #define __shared__ __attribute__((shared))
