@@ -149,6 +149,8 @@ SLICED_SPARSE = [
     ("gfx1250", "v_swmmac_i32_16x16x128_iu8", ("col", "row"), (70, 41, 524), None,
      {"neg": 1, "split_k": 2, "batch": 2}),
     ("gfx1250", "v_swmmac_f16_16x16x128_fp8_fp8", ("row", "row"), (160, 144, 512), None, {}),
+    ("gfx950", "v_smfmac_f32_32x32x64_fp8_fp8", ("row", "row"), (44, 44, 552), None,
+     {"split_k": 2, "block_scales": "1x128,128x128"}),
     ("gfx1250", "v_swmmac_f32_16x16x128_fp8_fp8", ("row", "col"), (100, 41, 300), (33, 100),
      {"epilogue": "bias=column,relu,to=bf16"}),
 ]  # fmt: skip

@@ -97,7 +97,9 @@ def _index(found: Plan) -> Iterator[str]:
     yield f"    const int first = k / {deep}{f' * {registers}' * (registers > 1)};"
     yield "    const __amdgpu_buffer_rsrc_t words = buffer("
     yield "        metadata + ((long)index_tile * index_words + first) * WAVE,"
-    yield f"        k < K && index_tiles > 0 ? (index_tiles * index_words - first) * WAVE * {WORD} : 0);"
+    kept = f"(K + {unit - 1}) / {unit}{f' * {each}' * (each > 1)}"  # words of a row, of its part of K
+    rest = f"((index_tiles - 1) * index_words + {kept} - first) * WAVE * {WORD}"
+    yield f"        k < K && index_tiles > 0 ? {rest} : 0);"
     yield "#pragma unroll"
     yield "    for (int i = 0; i < TILES_M; ++i)"
     yield "#pragma unroll"
