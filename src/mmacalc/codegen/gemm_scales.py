@@ -194,7 +194,7 @@ def declarations(found: Plan | CudaPlan, sums: Sums, k_range: tuple[str, str] = 
     """
     if found.scales is None:
         return
-    hip = found.instruction.architecture.family.language == "hip"
+    hip, target = found.instruction.architecture.family.language == "hip", found.instruction.architecture.targets[0]
     inline = " __attribute__((always_inline))" if hip else ""
     sides, slots = [_held(found, sums, side) for side in (0, 1)], len(sums.fragment.items)
     yield "// The totals, and the scales of a block of k that this lane multiplies its sums by."
@@ -209,14 +209,18 @@ def declarations(found: Plan | CudaPlan, sums: Sums, k_range: tuple[str, str] = 
     yield f"const auto fetch_scales = [&](int block){inline} {{"
     yield f"    if (block * {found.scales.depth} >= {k_range[1]}) return;"
     for side in sides:
-        yield from indented(_loads(side))
+        yield from indented(_loads(side, hip and not target.startswith("gfx9")))
     yield "};"
     yield from _adding(sums, sides, slots, hip, inline)
     yield f"fetch_scales({k_range[0]}{f' / {found.scales.depth}' if k_range[0] != '0' else ''});"
 
 
-def _loads(side: Held) -> Iterator[str]:
-    """The loads of a side's scales; of rows beyond the matrix, those of the last."""
+def _loads(side: Held, few: bool) -> Iterator[str]:
+    """The loads of a side's scales; of rows beyond the matrix, those of the last.
+
+    Args:
+        few: whether a wave has too few registers for the addresses of all.
+    """
     letter, several = side.letter, len(side.offsets) > 1
     yield "#pragma unroll"
     yield f"for (int tile = 0; tile < {side.tiles}; ++tile)" + " {" * (not several)
@@ -224,7 +228,10 @@ def _loads(side: Held) -> Iterator[str]:
         yield "#pragma unroll"
         yield f"    for (int n = 0; n < {len(side.offsets)}; ++n) {{"
     indent, n = "        " if several else "    ", "n" if several else "0"
-    yield f"{indent}const int at = {side.first}" + f" + {letter}_offsets[n]" * several + ";"
+    kept = "" if few and several else "const "
+    yield f"{indent}{kept}int at = {side.first}" + f" + {letter}_offsets[n]" * several + ";"
+    if few and several:
+        yield f'{indent}asm volatile("" : "+v"(at));  // or the addresses of all are kept in registers'
     inside = f"(at < {side.extent} ? at : {side.extent} - 1)"
     row = f"({inside} / {side.shared})" if side.shared > 1 else inside
     yield f"{indent}{letter}_scale[tile][{n}] = {letter.upper()}_scales[(long long){row} * scale_stride + block];"
