@@ -7,10 +7,11 @@
 
 Needs Triton (its wheel compiles without a GPU, and has nvdisasm and cuobjdump), and nvcc. Counted is the innermost
 loop of products, as ptxas left it: products, and other instructions for each. Of kernels with a warp for each task that
-is the loop of those that multiply. NOPs, which ptxas 13.0 sets behind HMMA for sm_120, are not
-counted. On sm_90a and sm_100a Triton has two kernels, one of pointers and one of tensor descriptors (TMA); the row has
-the one with fewer instructions. Kernels around mma.sync run on the emulator, too: `lost` are cycles of bank conflicts,
-of all that shared memory takes, and `use` is by the model of `mmacalc profile`, which issues statements of PTX.
+is the loop of those that multiply, to which those of warps that turn matrices over are added, with all that one of
+their threads does to copy. NOPs, which ptxas 13.0 sets behind HMMA for sm_120, are not counted. On sm_90a and sm_100a
+Triton has two kernels, one of pointers and one of tensor descriptors (TMA); the row has the one with fewer
+instructions. Kernels around mma.sync run on the emulator, too: `lost` are cycles of bank conflicts, of all that shared
+memory takes, and `use` is by the model of `mmacalc profile`, which issues statements of PTX.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ INSTRUCTIONS: dict[str, dict[str, str]] = {
 }  # fmt: skip
 BIN = Path(triton.__file__).parent / "backends/nvidia/bin"
 PRODUCT = re.compile(r"(UTC)?[A-Z]+MMA$")
+WARPGROUP = 128
 FIRST, STEPS, TILES = 4, 4, 2  # stages of the shorter K, how many more the other has; tiles of D
 
 
@@ -151,6 +153,8 @@ def measured(cubin: Path, kernel: Any, cell: Cell, found: Any, launch: tuple[int
     body = max(loops(cubin, name or found.name), key=lambda each: products_of(each) / len(each))
     counts, most = Counter(body), products_of(body)
     others = counts.total() - most - counts["NOP"]
+    if getattr(found, "turned", None) and not name:
+        others += round(turned_over(every_loop(cubin, found.name), found) * most)
     registers, scratch, static = usage(cubin, name or found.name)
     shared = launch[1] + (0 if name else static)
     held = occupancy(cell.target, launch[0], shared, 0, registers, None)
@@ -182,6 +186,16 @@ def profiled(kernel: Any, cell: Cell, found: Any, k: int, launch: tuple[int, int
     assert np.abs(d - given.product).max() < 0.5, "the product is wrong"
     assert theirs or not result.findings, result.findings
     return result
+
+
+def turned_over(spans: list[list[str]], found: Any) -> float:
+    """The instructions of the warps that turn a side over, for each product of a warp that multiplies: a loop of them
+    may have several stages, of which each has a load for 512 bytes."""
+    body = max(spans, key=lambda each: each.count("LDSM") * (not products_of(each)))
+    loads = sum(each.tile.bytes for each in found.turned) // 512  # of a stage
+    consumers, turners = found.threads - WARPGROUP, WARPGROUP
+    count = (len(body) - body.count("NOP")) * (loads / (body.count("LDSM") * (turners // 32)))
+    return count * turners / consumers / (found.tiles * found.steps)
 
 
 def products_of(opcodes: list[str]) -> int:

@@ -490,6 +490,8 @@ TMA_GEMMS = [
     (f"{WGMMA}.m64n128k16.f32.f16.f16", ("row", "col")),
     (f"{WGMMA}.m64n24k16.f16.f16.f16", ("col", "row")),
     (f"{WGMMA}.m64n256k32.f32.e4m3.e5m2", ("row", "col")),
+    (f"{WGMMA}.m64n128k8.f32.tf32.tf32", ("col", "row")),
+    (f"{WGMMA}.m64n128k32.s32.s8.u8", ("col", "row")),
 ]
 
 

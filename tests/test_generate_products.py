@@ -75,6 +75,7 @@ TURNED = [
     ("sm_80", "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32", {}),
     ("sm_90a", f"{WGMMA}.m64n128k8.f32.tf32.tf32", {}),
     ("sm_90a", f"{WGMMA}.m64n48k32.f32.e4m3.e5m2", {"split_k": 2}),
+    ("sm_90a", f"{WGMMA}.m64n128k32.f32.e5m2.e4m3", {"block_scales": "1x128,128x128"}),
 ]
 
 
@@ -112,6 +113,8 @@ SPARSE_BY_WGMMA = [
     ("m64n64k32.f32.f16.f16", {}, ("col", "row")),
     ("m64n32k64.s32.s8.u8", {"epilogue": "silu,to=f16"}, ("row", "col")),
     ("m64n136k16.f32.tf32.tf32", {}, ("col", "row")),
+    ("m64n128k64.f32.e4m3.e5m2", {}, ("col", "row")),
+    ("m64n64k16.f32.tf32.tf32", {"split_k": 2}, ("row", "row")),
 ]
 EVERY_SPARSE = [
     *rotated(SPARSE, [("row", "col"), ("col", "row"), ("row", "row")]),
@@ -119,7 +122,7 @@ EVERY_SPARSE = [
 ]
 
 
-@sampled(("case", "orders"), EVERY_SPARSE, 5, whole=17)
+@sampled(("case", "orders"), EVERY_SPARSE, 5, whole=19)
 def test_a_product_of_a_sparse_a_is_right_without_bank_conflicts(case, orders, tmp_path):
     target, name, options = case
     for sizes, seed in (((160, 144, 384), 0), ((70, 41, 268), 1)):

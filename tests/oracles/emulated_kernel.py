@@ -58,14 +58,15 @@ class EmulatedKernel:
         self.parameters = [re.split(r"[ *]", each.strip())[-1] for each in parameters.split(",")]
         self.group = 128 if "wgmma" in inst.features else 32
 
-    def run(self, arguments, threads, blocks=(1, 1), alone=False):
+    def run(self, arguments, threads, blocks=(1, 1), alone=False, shared=None):
         """Run with {parameter: array or int}; arrays are written in place. The names of what was carried out.
 
         Args:
-            alone: in another order of the warps, too.
+            alone: in another order of the warps, too. shared: bytes of dynamic shared memory.
         """
         given = [arguments[name] for name in self.parameters]
         values = [value if isinstance(value, np.ndarray) else np.int32(value) for value in given]
-        report = mmacalc.launch(self.kernel, blocks, threads, *values, schedule=1 if alone else None)
+        shared = {"shared": shared} if shared else {}
+        report = mmacalc.launch(self.kernel, blocks, threads, *values, schedule=1 if alone else None, **shared)
         assert report.findings == (), str(report)
         return [name for name, times in report.opcodes.items() for _ in range(-(-times // self.group))]

@@ -120,7 +120,8 @@ def gemm_product(inst, source, plan, orders, folder, sizes, alone=False, padding
     leads = (arguments[name] for name in ("lda", "ldb", "ldd"))
     name = plan.name + "_any" * (not plan.aligned(m, n, k, *leads))
     kernel = EmulatedKernel(inst, source, folder, plan.wave, name)
-    performed = kernel.run(arguments, plan.threads, (plan.blocks(m, n), 1), alone)
+    more = {"shared": plan.shared} if getattr(plan, "shared", 0) else {}
+    performed = kernel.run(arguments, plan.threads, (plan.blocks(m, n), 1), alone, **more)
     return different(arguments["D"], wanted, n, form), performed
 
 

@@ -38,6 +38,8 @@ from .gemm_slices import (
 )
 from .gemm_sparse import fetching, next_words
 from .gemm_staging import CudaPlan, accumulator, block_order, kernels, launch_line
+from .gemm_tma_turned import REGISTERS, fits, turned_over, turning
+from .gemm_tma_turned import functions as turning_functions
 from .ptx import DESCRIPTOR, ENTRY_OF_ONE_BLOCK, GRID_CONSTANT, SHARED_ADDRESS, header
 from .source import indented, matrix_notes
 from .staging import Side, compression
@@ -72,7 +74,7 @@ CONSUMERS = 2  # warpgroups that multiply
 WARPGROUP = 128
 STAGES = 4
 FIRST_ROW = "first_m + warpgroup * TILES * 64"  # of a warpgroup
-PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # of a thread: 128 x 40 + 256 x 232 fit into 65,536
+COPYING_REGISTERS = 40, 232  # of a thread that copies, of one that multiplies: 128 x 40 + 256 x 232 fit into 65,536
 
 
 class TmaPlan(TupleRecord):
@@ -102,6 +104,16 @@ class TmaPlan(TupleRecord):
         return (CONSUMERS + 1) * WARPGROUP
 
     @property
+    def turned(self) -> list[Side]:
+        """The sides that are turned over in a stage."""
+        return [each for each in (self.a, self.b) if each.turned]
+
+    @property
+    def registers(self) -> tuple[int, int]:
+        """The registers of a thread of the producer, and of one that multiplies."""
+        return REGISTERS if self.turned else COPYING_REGISTERS
+
+    @property
     def shared(self) -> int:
         """The bytes of dynamic shared memory of a launch."""
         return self.stages * (self.a.tile.bytes + self.b.tile.bytes) + ALIGNMENT
@@ -123,7 +135,7 @@ class TmaPlan(TupleRecord):
 def plan(
     inst: Instruction, order_a: str, order_b: str, stages: int | None = None, scales: BlockScales | None = None
 ) -> TmaPlan | None:
-    """The sizes of a kernel around a wgmma; None where a matrix has to be turned over, which TMA does not do.
+    """The sizes of a kernel around a wgmma; None where columns of B are turned over that are no whole squares.
 
     Args:
         scales: those along K, for which there are twice as many sums.
@@ -137,16 +149,22 @@ def plan(
     (128, 256, 64, 4)
     """
     other = gemm_wgmma.plan(inst, order_a, order_b, None, scales)
-    if other.a.turned or other.b.turned:
-        return None
     tiles = gemm_wgmma.tiles_of(inst, scales)
-    a = side(inst, "A", CONSUMERS * tiles * inst.m, order_a == "row")
-    b = side(inst, "B", inst.n, order_b == "col")
+    a = _side(other.a, inst, CONSUMERS * tiles * inst.m)
+    b = _side(other.b, inst, inst.n)
+    if not (fits(a) and fits(b)):
+        return None
     most = (SHARED_BYTES - ALIGNMENT) // (a.tile.bytes + b.tile.bytes)
     if stages is not None and not 2 <= stages <= most:
         raise Error(f"stages of {inst.name} are 2 to {most} (in {SHARED_BYTES} bytes); got {stages}")
     checked_depth(other, b.depth)
     return TmaPlan(inst, tiles, b.depth // inst.k, a, b, stages or min(STAGES, most), other)
+
+
+def _side(other: Side, inst: Instruction, extent: int) -> Side:
+    """A or B in a stage; other: that of the kernel for matrices that are not aligned."""
+    found = side(inst, other.name, extent, other.rows_of_k)
+    return turned_over(found) if other.turned else found
 
 
 DESCRIPTOR_AT = """\
@@ -169,6 +187,7 @@ def source(found: TmaPlan, sizes: tuple[int, int, int]) -> str:
     copies = copy_boxes(matrix_of(found.other, side) for side in "AB")
     lines += [f"{TENSOR_MAP}\n{MBARRIERS}\n{ARRIVE}\n{copies}\n{DESCRIPTOR_AT}", *block_order()]
     lines += group_function(found.other)
+    lines += [*turning_functions(found.turned)]
     lines += [*function(found.other), *finishing(found.instruction, each.epilogue)]
     lines += [*_kernel(each), *_other(each, found), *reduction(found.other)]
     return "\n".join([*lines, *_launch(found, sizes), ""])
@@ -210,7 +229,7 @@ def _kernel(found: TmaPlan) -> Iterator[str]:
 
 def _prologue(found: TmaPlan) -> Iterator[str]:
     yield "extern __shared__ unsigned char memory[];  // STAGES * (A_BYTES + B_BYTES), and up to 1024 to align them"
-    yield "__shared__ unsigned long long full[STAGES], empty[STAGES];"
+    yield f"__shared__ unsigned long long full[STAGES], empty[STAGES]{', turned[STAGES]' * bool(found.turned)};"
     yield f"int thread, block, tile_m, tile_n{group_places(found.other)};"
     yield 'asm("mov.u32 %0, %%tid.x;" : "=r"(thread));'
     yield 'asm("mov.u32 %0, %%ctaid.x;" : "=r"(block));'
@@ -224,10 +243,14 @@ def _prologue(found: TmaPlan) -> Iterator[str]:
     yield "const unsigned int a_stages = (shared_address(memory) + 1023) & ~1023u;"
     yield "const unsigned int b_stages = a_stages + STAGES * A_BYTES;"
     yield "const unsigned int full_at = shared_address(full), empty_at = shared_address(empty);  // 8 bytes each"
+    if found.turned:
+        yield "const unsigned int turned_at = shared_address(turned);"
     yield "if (thread == 0) {"
     yield "    for (int stage = 0; stage < STAGES; ++stage) {"
     yield "        begin(full_at + 8 * stage, 1);  // the producer"
     yield "        begin(empty_at + 8 * stage, CONSUMERS);  // a thread of each"
+    if found.turned:
+        yield "        begin(turned_at + 8 * stage, WARPGROUP / 32);  // the warps that turn it over"
     yield "    }"
     yield '    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");'
     yield '    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
@@ -237,36 +260,67 @@ def _prologue(found: TmaPlan) -> Iterator[str]:
 
 
 def _producer(found: TmaPlan) -> Iterator[str]:
+    what = ", stage after stage" if not found.turned else " some stages ahead, and all turn over what has come"
     yield "if (warpgroup == CONSUMERS) {"
-    yield "    // The producer: one thread copies, stage after stage; registers go to the others."
-    yield f'    asm volatile("setmaxnreg.dec.sync.aligned.u32 {PRODUCER_REGISTERS};");'
-    yield "    if (thread % WARPGROUP) return;"
-    yield _stages(found, "    ")
-    yield "        if (round) wait(empty_at + 8 * stage, (round - 1) % 2);"
-    yield "        const unsigned int barrier = full_at + 8 * stage;"
-    yield "        arrive_and_expect(barrier, A_BYTES + B_BYTES);"
-    row = "group_row + first_m" if found.other.groups else "first_m"
-    for each, first in ((found.a, row), (found.b, "first_n")):
-        stands_for = compression(found.instruction, each.name)
-        lines = copy_lines(each, first, matrix_of(found.other, each.name), stands_for)
-        yield from indented(lines, 2)
-    yield "        if (++stage == STAGES) stage = 0, ++round;"
-    yield "    }"
+    yield f"    // The producer: one thread copies{what}; registers go to the others."
+    yield f'    asm volatile("setmaxnreg.dec.sync.aligned.u32 {found.registers[0]};");'
+    yield from indented(_turning(found) if found.turned else _copying(found))
     yield "    return;"
     yield "}"
     yield ""
 
 
-def _stages(found: TmaPlan, indent: str = "") -> str:
+def _copying(found: TmaPlan) -> Iterator[str]:
+    yield "if (thread % WARPGROUP) return;"
+    yield _stages(found)
+    yield from indented(_copy(found))
+    yield "    if (++stage == STAGES) stage = 0, ++round;"
+    yield "}"
+
+
+def _turning(found: TmaPlan) -> Iterator[str]:
+    """The producer where a side is turned over: it waits for consumers of the stage before last, so that they multiply
+    one while it turns the next."""
+    first, end = k_range(found.other)
+    yield f"int k = {first}, stage = 0, round = 0;  // of the next copy"
+    yield "const auto copy_stage = [&] {"
+    yield f"    if (k < {end} && thread % WARPGROUP == 0) {{"
+    yield from indented(_copy(found), 2)
+    yield "    }"
+    yield "    k += BLOCK_K;"
+    yield "    if (++stage == STAGES) stage = 0, ++round;"
+    yield "};"
+    yield "for (int ahead = 0; ahead < STAGES - 2; ++ahead) copy_stage();"
+    yield f"for (int turned_k = {first}, at = 0, turn = 0; turned_k < {end}; turned_k += BLOCK_K) {{"
+    yield "    copy_stage();"
+    yield "    wait(full_at + 8 * at, turn % 2);"
+    yield '    asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");'
+    yield from indented(turning(found.turned))
+    yield "    if (++at == STAGES) at = 0, ++turn;"
+    yield "}"
+
+
+def _copy(found: TmaPlan) -> Iterator[str]:
+    """The copies of the stage `stage`, once it is free."""
+    yield "if (round) wait(empty_at + 8 * stage, (round - 1) % 2);"
+    yield "const unsigned int barrier = full_at + 8 * stage;"
+    yield "arrive_and_expect(barrier, A_BYTES + B_BYTES);"
+    row = "group_row + first_m" if found.other.groups else "first_m"
+    for each, start in ((found.a, row), (found.b, "first_n")):
+        stands_for = compression(found.instruction, each.name)
+        yield from copy_lines(each, start, matrix_of(found.other, each.name), stands_for)
+
+
+def _stages(found: TmaPlan) -> str:
     """The loop over the stages of a block."""
     first, end = k_range(found.other)
-    return f"{indent}for (int k = {first}, stage = 0, round = 0; k < {end}; k += BLOCK_K) {{"
+    return f"for (int k = {first}, stage = 0, round = 0; k < {end}; k += BLOCK_K) {{"
 
 
 def _consumer(found: TmaPlan) -> Iterator[str]:
     inst = found.instruction
     part = fragment(inst.operand("D"))
-    yield f'asm volatile("setmaxnreg.inc.sync.aligned.u32 {CONSUMER_REGISTERS};");'
+    yield f'asm volatile("setmaxnreg.inc.sync.aligned.u32 {found.registers[1]};");'
     yield "const int lane = thread % WARPGROUP;  // of the warpgroup: 0 to 127"
     yield f"// D: {part.operand.pattern}"
     yield from part.variables("d")
@@ -280,7 +334,10 @@ def _consumer(found: TmaPlan) -> Iterator[str]:
     yield _stages(found)
     if inst.sparse:
         yield from indented(next_words(""))
-    yield "    wait(full_at + 8 * stage, round % 2);"
+    if len(found.turned) < 2:
+        yield "    wait(full_at + 8 * stage, round % 2);"
+    if found.turned:
+        yield "    wait(turned_at + 8 * stage, round % 2);"
     tiles = _tile_bytes(found)
     yield f"    const unsigned int a_at = a_stages + stage * A_BYTES + warpgroup * {found.tiles * tiles};"
     yield "    const unsigned int b_at = b_stages + stage * B_BYTES;"

@@ -124,8 +124,13 @@ def swizzle_name(given: Side) -> str:
 
 
 def box(given: Side) -> tuple[int, int]:
-    """The (rows of memory, elements) of one tensor copy; of elements below a byte the bytes."""
-    if given.rows_of_k:
+    """The (rows of memory, elements) of one tensor copy; of elements below a byte the bytes.
+
+    A square is copied of a side that is turned over in a stage: it has as many k as elements of 128 bytes.
+    """
+    if given.turned:
+        rows = columns = ROW_BYTES // given.bytes
+    elif given.rows_of_k:
         rows, columns = min(given.extent, MOST_ROWS), ROW_BYTES * 8 // max(8, given.bits)
     else:
         rows, columns = given.depth, given.panel * 8 // given.bits
@@ -175,10 +180,13 @@ def copy_lines(given: Side, first: str, matrix: str = "", stands_for: int = 1) -
     panel = f" + panel * {columns}" * several
     each = stands_for * (max(1, 8 // given.bits) if given.rows_of_k else 1)
     at = f"k / {each}" if each > 1 else "k"
-    x, y = (f"{at}{panel}", first) if given.rows_of_k else (f"{first}{panel}", at)
+    x, y = (f"{at}{panel}", first) if given.along_k else (f"{first}{panel}", at)
+    across = given.extent // columns
+    if given.turned and count > across:  # squares of the second 128 bytes of k follow those of the first
+        x, y = f"{first} + panel % {across} * {columns}", f"{at} + panel / {across} * {columns}"
     to = f"{letter}_stages + stage * {given.name}_BYTES" + f" + panel * {given.tile.bytes // count}" * several
     if several:
-        of = "all rows" if given.rows_of_k else "all k"
+        of = f"{columns} k" if given.turned else "all rows" if given.rows_of_k else "all k"
         yield f"for (int panel = 0; panel < {count}; ++panel)  // {columns} neighbours in memory, of {of}"
     yield f"{'    ' * several}copy_box({to}, &{given.name}, {x}, {y}, {barrier});"
 

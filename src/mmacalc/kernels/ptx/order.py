@@ -409,9 +409,10 @@ class _Raw:
 class _Reads:
     """Reads of one instruction: places, teams, threads and their clocks. known: of an asynchronous operation, which has
     one team, thread and clock, the threads that know its end, with their clocks; who knows what one of them did then
-    knows it, too. start: what is added to the places."""
+    knows it, too. start: what is added to the places. late: one who did not know when all were asked last: few learn of
+    the end between two writes, so it is asked first."""
 
-    __slots__ = ("at", "clock", "known", "start", "step", "team", "thread")
+    __slots__ = ("at", "clock", "known", "late", "start", "step", "team", "thread")
 
     def __init__(
         self, at: Array, team: Array, thread: Array, clock: Array, step: int,
@@ -419,22 +420,28 @@ class _Reads:
     ) -> None:  # fmt: skip
         self.at, self.team, self.thread, self.clock, self.step, self.known = at, team, thread, clock, step, known
         self.start = start
+        self.late: int | None = None
 
     def seen(self, order: Order, observers: Array) -> bool:
         """Whether all observers know the end."""
         assert self.known is not None
         threads, clocks = self.known
-        team = np.full((len(observers), len(threads)), self.team[0])
-        wide = np.broadcast_to(observers[:, None], team.shape), np.broadcast_to(threads, team.shape)
-        return bool(order.ordered(team, *wide, np.broadcast_to(clocks, team.shape)).any(axis=1).all())
+        team = self.team[0]
+        if (order.common[team, threads] >= clocks).any():
+            return True
+        if order.known is None:
+            return bool(np.isin(observers, threads).all())
+        rows = order.known[team]
+        if self.late is not None and self.late in observers and not (rows[self.late, threads] >= clocks).any():
+            return False
+        observers = observers[~np.isin(observers, threads)]
+        late = ~(rows[np.ix_(observers, threads)] >= clocks).any(axis=1)
+        self.late = int(observers[late.argmax()]) if late.any() else None
+        return self.late is None
 
     def everywhere(self, order: Order) -> bool:
         """Whether every thread of the team knows it."""
-        assert self.known is not None
-        threads, clocks = self.known
-        if (order.common[self.team[0], threads] >= clocks).any():
-            return True
-        return order.known is not None and self.seen(order, np.arange(order.threads))
+        return self.seen(order, np.arange(order.threads))
 
     def where(self, mask: Array) -> _Reads:
         return _Reads(self.at[mask], self.team[mask], self.thread[mask], self.clock[mask], self.step)
