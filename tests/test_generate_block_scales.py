@@ -1,6 +1,7 @@
 """Scales along K of generated GEMMs on the emulator: the bits of block_scaled_gemm, near float64, no finding."""
 
 import re
+import subprocess
 
 import numpy as np
 import pytest
@@ -107,6 +108,27 @@ def relabelled(plan, k):
     held = np.array(gemm_lds.held_k(plan.operand("A"), plan.kpack))
     count = -(-k // len(held))
     return (np.arange(count)[:, None] * len(held) + held).ravel()
+
+
+NARROW = [
+    ("e2m3.e2m1", ("col", "row"), "1x32,1x32"),
+    ("e2m3.e2m3", ("row", "row"), "1x32,1x32"),
+    ("e2m1.e2m1", ("row", "row"), "1x32,1x32"),
+    ("e2m1.e2m1", ("row", "col"), "1x32,1x32"),
+    ("e4m3.e2m3", ("col", "row"), "1x32,1x32"),
+    ("e2m3.e2m1", ("col", "row"), "1x64,32x64"),
+]
+
+
+@sampled(("formats", "orders", "scales"), NARROW, 1)
+def test_no_kernel_with_several_blocks_of_k_in_a_stage_spills_registers(formats, orders, scales, tmp_path):
+    inst = mmacalc.instruction("sm_120a", f"{MMA}.m16n8k32.row.col.kind::f8f6f4.f32.{formats}.f32")
+    source = mmacalc.generate(inst, "", *orders, gemm="512x512x512", block_scales=scales)
+    (tmp_path / "kernel.cu").write_text(source)
+    command = ["nvcc", "-arch=sm_120a", "-cubin", "-Xptxas", "-v", "kernel.cu", "-o", "kernel.cubin"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:2000]
+    assert done.stderr.count(" 0 bytes spill stores, 0 bytes spill loads") == source.count("__launch_bounds__(THREADS")
 
 
 @pytest.mark.parametrize(("target", "name", "text", "says"), [

@@ -9,11 +9,11 @@ from ..base.errors import Error
 from ..base.records import TupleRecord
 from .epilogue import NO_EPILOGUE, output_format, parameters
 from .fragments import fragment, runs, total
-from .gemm_scales import INPUTS, stride_declared, stride_passed
+from .gemm_scales import INPUTS, finer_blocks, stride_declared, stride_passed
 from .gemm_slices import is_sliced, name_ending, notes, sliced_kernel, sliced_launch, tile_places, tile_rows
 from .gemm_turned import TRANSPOSE, held_words, neighbours, turning
 from .ldmatrix import blocks
-from .ptx import HEADER, SHARED_ADDRESS
+from .ptx import SHARED_ADDRESS, header
 from .source import indented, kernel_name, matrix_notes, memory_type
 from .staging import VECTOR, Side, bytes_of
 
@@ -248,7 +248,7 @@ def head(found: CudaPlan) -> Iterator[str]:
     yield f"// is for aligned matrices: {multiples};"
     yield f"// {found.name}_any for all others."
     yield from notes(found)
-    yield HEADER + SHARED_ADDRESS.rstrip()
+    yield header(one_block=_one_block(found)) + SHARED_ADDRESS.rstrip()
     yield ""
 
 
@@ -600,11 +600,17 @@ def _held(found: CudaPlan) -> list[str]:
     return [side.name.lower() for side in turned]
 
 
+def _one_block(found: CudaPlan) -> bool:
+    """Whether the kernels say that one block of a multiprocessor is enough: else ptxas 13.0 spills some registers of those
+    that scale several blocks of k in a stage, so that three would fit."""
+    return finer_blocks(found) > 1
+
+
 def kernels(found: CudaPlan, ways: tuple[str, ...] = ("true", "false")) -> Iterator[str]:
     """The kernels: for aligned matrices ("true"), for all others ("false")."""
     for aligned in ways:
         name = found.name + "_any" * (aligned == "false")
-        yield 'extern "C" __global__ void __launch_bounds__(THREADS)'
+        yield f'extern "C" __global__ void __launch_bounds__(THREADS{", 1" * _one_block(found)})'
         if is_sliced(found):
             yield from sliced_kernel(found, name, aligned)
             yield ""
