@@ -35,6 +35,7 @@ from mmacalc.arithmetic.codecs import encode
 from mmacalc.codegen.attention import attention_plan
 from mmacalc.codegen.attention_choice import attention_instruction
 from mmacalc.codegen.attention_cuda_plan import cuda_attention_plan
+from mmacalc.codegen.tensor_copies import swizzle_name
 from mmacalc.formats import FORMATS
 from mmacalc.kernels.ptx.profiling import occupancy
 from triton_gemms import differences
@@ -170,44 +171,64 @@ def nvidia(target: str, folder: Path) -> None:
     (folder / "triton.cubin").write_bytes(made.asm["cubin"])
     (folder / "triton.ptx").write_text(made.asm["ptx"])
     theirs = innermost(folder / "triton.cubin", made.metadata.name)
-    uses = ["", ""]
-    if found.q is None:  # around mma.sync, without tensor maps
-        rows, heads = [HEAD] * 4, [0] * 4
-        more = made.metadata.shared
-        uses = [
-            used(folder / "kernel", found.name, found.block_m, n, found.threads, 0,
-                 lambda m, keys: [None, m, keys, 1, 1, np.float32(0.125), *rows, *heads, *heads]),
-            used(folder / "triton", made.metadata.name, m, n, 32 * WARPS[target], more,
-                 lambda _, keys: [keys, np.float32(0.18)]),
-        ]  # fmt: skip
+    rows, heads = [HEAD] * 4, [0] * 4
+    mapped = found.q is not None
+    strides = [HEAD, 0, 0] if mapped else [*rows, *heads, *heads]
+    uses = [
+        used(target, folder / "kernel", found.name, (found.block_m, found.block_n), found.threads,
+             found.shared if mapped else 0,
+             lambda m, keys: [None, m, keys, 1, 1, np.float32(0.125), *strides], found if mapped else None),
+        used(target, folder / "triton", made.metadata.name, (m, n), 32 * made.metadata.num_warps, made.metadata.shared,
+             lambda _, keys: [keys, np.float32(0.18)]),
+    ]  # fmt: skip
     printed(target, (found.block_m, found.block_n), found.groups * found.lanes // 32, products, others, words + uses[0])
     printed("  Triton", (m, n), WARPS[target], theirs[0], theirs[1], theirs[2] + uses[1])
 
 
-def used(path: Path, name: str, m: int, n: int, threads: int, shared: int, further: Any) -> str:
-    """In words, how much of the loop's time the matrix units are busy and the cycles of bank conflicts, by `profile`.
+def used(
+    target: str, path: Path, name: str, tile: tuple[int, int], threads: int, shared: int, further: Any,
+    plan: Any = None,
+) -> str:  # fmt: skip
+    """In words, how much of the loop's time the matrix units are busy, the cycles of a tile by the model of `profile`,
+    and the cycles of bank conflicts.
 
     Args:
-        path: of the kernel's PTX and cubin. m, n: queries and keys of a tile. further: what it takes behind Q, K, V and
-            O, of queries and keys.
+        path: of the kernel's PTX and cubin. tile: queries and keys. further: what it takes behind Q, K, V and O, of
+            queries and keys. plan: of a kernel that takes tensor maps of Q, K and V.
     """
     kernel = mmacalc.load(path.with_suffix(".ptx"))[name]
     registers, _, static = usage(path.with_suffix(".cubin"), name)
-    held = occupancy("sm_80", threads, shared or static, 0, registers, None).waves
+    held = occupancy(target, threads, shared or static, 0, registers, None).waves
+    m, n = tile
+    blocks = 1 if plan else BLOCKS
 
     def profiled(keys: int) -> Any:
         rng = np.random.default_rng(0)
-        queries = BLOCKS * m
-        given = [rng.standard_normal((rows, HEAD)).astype(np.float16) for rows in (queries, keys, keys, queries)]
+        queries = blocks * m
+        arrays = [rng.standard_normal((rows, HEAD)).astype(np.float16) for rows in (queries, keys, keys, queries)]
+        given: list[Any] = [*arrays]
+        if plan:
+            sides = zip(arrays, (plan.q, plan.k, plan.v), plan.boxes)
+            given[:3] = [
+                mmacalc.tensor_map(each[None, None], box, swizzle=swizzle_name(side)) for each, side, box in sides
+            ]
         given += further(queries, keys)
         given += [None] * (len(kernel.parameters) - len(given))
-        return mmacalc.profile(
-            kernel, BLOCKS, threads, *given, registers=registers, **({"shared": shared} if shared else {})
+        found = mmacalc.profile(
+            kernel, blocks, threads, *given, registers=registers, **({"shared": shared} if shared else {})
         )
+        assert found.model is not None, found.no_model
+        return found
 
     # So few keys that the model follows both blocks.
-    lost, cycles, busy = differences(profiled(n), profiled(3 * n), 2, BLOCKS)
-    return f"; matrix units busy {busy:.0%}, {held} waves, conflicts {lost:.0f} of {cycles:.0f} cycles"
+    few, many = (3, 7) if target in ("sm_90a", "sm_100a") else (1, 3)
+    one, two = profiled(few * n), profiled(many * n)
+    lost, cycles, busy = differences(one, two, many - few, blocks)
+    each = (two.model.cycles - one.model.cycles) / (many - few) / two.model.workgroups
+    return (
+        f"; matrix units busy {busy:.0%}, {each / (m * n / 1000):.0f} cycles for 1,000, {held} waves, "
+        f"conflicts {lost:.0f} of {cycles:.0f} cycles"
+    )
 
 
 def main(words: list[str]) -> None:

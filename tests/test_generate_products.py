@@ -51,6 +51,8 @@ CASES = [
      {"split_k": 2, "batch": 2}),
     ("sm_90a", f"{WGMMA}.m64n256k8.f32.tf32.tf32", ("col", "row"), (72, 264, 75), {"split_k": 2, "batch": 2}),
     ("sm_90a", f"{WGMMA}.m64n24k8.f32.tf32.tf32", ("row", "row"), (70, 40, 76), {"epilogue": "bias=row"}),
+    # K is a multiple of what 16 bytes of B have, and not of what 16 of a compressed A stand for.
+    ("sm_80", "mma.sp.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32", ("col", "col"), (48, 160, 176), {}),
     ("gfx942", "v_mfma_i32_16x16x32_i8", ("row", "col"), (40, 24, 300), {"split_k": 2, "block_scales": "1x128,1x128"}),
     ("gfx950", "v_mfma_i32_32x32x16_i8", ("col", "row"), (70, 40, 512), {"block_scales": "1x256,64x256"}),
     ("gfx950", "v_mfma_f32_32x32x16_bf8_fp8", ("row", "row"), (70, 29, 334),

@@ -13,9 +13,13 @@ import mmacalc
 from hip_kernels import hip_kernels
 from llvm_mc import tool
 from mmacalc import cli
+from mmacalc.codegen import gemm_tma
+from mmacalc.codegen.tensor_copies import box, swizzle_name
 from mmacalc.kernels.amd.profiling import occupancy
-from mmacalc.kernels.device.issue import Pipe, Work, modelled
+from mmacalc.kernels.device.issue import Meeting, Pipe, Work, modelled
 from mmacalc.kernels.device.profile import Jumps, spans_of
+from mmacalc.throughput import duration
+from oracles.emulated_kernel import ptx_of
 from ptx_cases import CASES, KERNELS, recorded
 from samples import rotated, sampled
 
@@ -112,6 +116,61 @@ def test_a_barrier_of_the_model_holds_the_waves_of_its_workgroup_only():
     assert one.stalls == {"other waves at a barrier": 90}
     ended = modelled(work, [[0], [1, 0]], [Pipe("vector", 1)], 1, 4, ())  # a wave at its end does not count
     assert ended.cycles == 10 + 1
+
+
+def test_a_phase_of_an_mbarrier_ends_in_the_model_with_its_arrivals_and_its_bytes():
+    full = ("mbarrier", 0)
+    begin = Work("shared", 1, meetings=(Meeting(full, "begin", wanted=2),))
+    expect = Work("shared", 1, meetings=(Meeting(full, "arrive", 1, bytes=512),))
+    copy = Work("memory", 1, (("copies", 4, 4),), 500, meetings=(Meeting(full, "arrive", bytes=-512, later="end"),))
+    arrive = Work("shared", 1, meetings=(Meeting(full, "arrive", 1),))
+    waits = [Work("wait", 1, meetings=(Meeting(full, "wait", parity=parity),)) for parity in (0, 1)]
+    work, pipes = [begin, expect, copy, arrive, Work("vector", 10), *waits], [Pipe("vector", 1), Pipe("copies", 4)]
+    copied = modelled(work, [[0, 1, 2], [3, 5, 4]], pipes, 1, 4, ())
+    assert copied.cycles == 2 + 4 + 500 + 1 + 10  # the copy is issued after two, takes its pipe for four
+    assert copied.stalls == {"an mbarrier": 505}
+    late = modelled(work, [[0, 1, 2], [4] * 60 + [3], [4, 5]], pipes, 1, 4, ())  # the other arrival comes last
+    assert late.cycles == 602
+    again = modelled(work, [[0, 1, 2, 5, 1, 2, 6], [3, 5, 3, 6]], pipes, 1, 4, ())
+    assert again.cycles == 2 * 506 + 1
+    assert modelled(work, [[0, 5, 4]], pipes, 1, 4, ()).cycles == 12  # what never comes was not followed
+    assert modelled(work, [[6, 4]], pipes, 1, 4, ()).cycles == 11  # and what nothing has begun holds nobody
+
+
+def test_a_barrier_of_some_threads_waits_in_the_model_for_as_many():
+    meet, arrive = (Work("barrier", 1, meetings=(Meeting(("bar", 1), does, 32, 64),)) for does in ("meet", "arrive"))
+    work = [meet, arrive, Work("vector", 10)]
+    found = modelled(work, [[2, 2, 0, 2], [0, 2], [2] * 9], [Pipe("vector", 1)], 1, 4, ())
+    assert found.cycles == 90
+    assert found.stalls == {"other waves at a barrier": 20}
+    assert modelled(work, [[1, 2], [2, 0, 2]], [], 1, 4, ()).cycles == 21
+
+
+def test_the_model_follows_a_gemm_by_tma_whose_products_take_as_long_as_nvidia_says(tmp_path):
+    name = "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"
+    inst = mmacalc.instruction("sm_90a", name)
+    plan, source = gemm_tma.plan(inst, "row", "col"), mmacalc.generate(inst, gemm="512x512x512")
+    kernel = mmacalc.load(ptx_of(source, "sm_90a", tmp_path))[plan.name]
+
+    def profiled(k, **options):
+        a, b = np.zeros((256, k), np.float16), np.zeros((128, k), np.float16)
+        maps = [
+            mmacalc.tensor_map(each, box(side), swizzle=swizzle_name(side)) for each, side in ((a, plan.a), (b, plan.b))
+        ]
+        d = np.zeros((256, 128), np.float32)
+        return mmacalc.profile(kernel, 1, plan.threads, *maps, d, 256, 128, k, 128, shared=plan.shared, **options)
+
+    found = profiled(640)
+    products = [one for one in found.instructions if one.text.startswith(name)]
+    busy = {unit.name: unit.busy * found.model.cycles for unit in found.model.units}
+    assert busy["matrix"] == pytest.approx(sum(one.executed for one in products) / 4 * duration(inst, {}, None))
+    assert busy["tensor copies"] == pytest.approx(10 * (plan.a.tile.bytes + plan.b.tile.bytes) / 128)
+    waits = [one for one in found.instructions if "an mbarrier" in one.stalls]
+    assert {one.text.split(".")[1] for one in waits} == {"try_wait"}
+    assert found.model.bound == "the matrix units"
+    slow = profiled(640, latency=5000)
+    assert slow.model.cycles > found.model.cycles + 2 * (5000 - 263)  # ten stages, of which four come at once
+    assert slow.model.bound == "the latency of memory"
 
 
 @sampled(("target", "registers"), rotated(

@@ -95,6 +95,9 @@ static __device__ unsigned int rounded_p(float a, float b, float c, float d) {
 """
 
 
+CHAINS = 4  # of largest products and of sums, where a thread has one query: as many as a result takes cycles
+
+
 class Held(TupleRecord):
     """What a thread holds of the products of queries and keys, and of O.
 
@@ -236,8 +239,7 @@ def _exponentials(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     yield "    bool moved = false;"
     yield "#pragma unroll"
     yield "    for (int i = 0; i < QUERIES; ++i) {"
-    yield "        float most = minus_infinity();"
-    yield from _over_results(held, "if (d_query[e] == i) most = largest(most, s[tile][e]);", "        ")
+    yield from _largest(held)
     for distance in held.distances:
         yield f"        most = largest(most, across(most, {distance}));"
     yield f"        const bool grows = most * factor > base[i] + {growth};"
@@ -247,18 +249,40 @@ def _exponentials(found: CudaAttentionPlan, held: Held) -> Iterator[str]:
     yield "        moved = moved || grows;"
     yield "        // 0 as long as a query has seen no key: infinity - infinity is NaN."
     yield f"        const float less = base[i] == minus_infinity() ? 0 : base[i]{offset};"
+    yield from _powers(held)
+    yield "    }"
+    yield "    return in_any_lane(moved);"
+    yield "}"
+    yield ""
+
+
+def _largest(held: Held) -> Iterator[str]:
+    """The largest product of a query in a thread."""
+    if len(held.rows) > 1:
+        yield "        float most = minus_infinity();"
+        yield from _over_results(held, "if (d_query[e] == i) most = largest(most, s[tile][e]);", "        ")
+        return
+    nothing = ", ".join(["minus_infinity()"] * CHAINS)
+    yield f"        float part[{CHAINS}] = {{{nothing}}};  // of every fourth: none waits for the one before"
+    yield from _over_results(held, f"part[e % {CHAINS}] = largest(part[e % {CHAINS}], s[tile][e]);", "        ")
+    yield "        float most = largest(largest(part[0], part[1]), largest(part[2], part[3]));"
+
+
+def _powers(held: Held) -> Iterator[str]:
+    """The exponentials of a query in a thread, and their sum."""
+    apart = len(held.rows) == 1
+    if apart:
+        yield f"        for (int n = 0; n < {CHAINS}; ++n) part[n] = 0;"
     yield "#pragma unroll"
     yield "        for (int tile = 0; tile < TILES_K; ++tile)"
     yield "#pragma unroll"
     yield f"            for (int e = 0; e < {len(held.items)}; ++e)"
     yield "                if (d_query[e] == i) {"
     yield "                    s[tile][e] = power_of_2(s[tile][e] * factor - less);"
-    yield "                    sum[i] += s[tile][e];"
+    yield f"                    {f'part[e % {CHAINS}]' if apart else 'sum[i]'} += s[tile][e];"
     yield "                }"
-    yield "    }"
-    yield "    return in_any_lane(moved);"
-    yield "}"
-    yield ""
+    if apart:
+        yield "        sum[i] += part[0] + part[1] + (part[2] + part[3]);"
 
 
 def places(found: CudaAttentionPlan) -> Iterator[str]:

@@ -342,7 +342,9 @@ def staging(found: CudaPlan, placed: bool = True) -> Iterator[str]:
             yield from side.tile.function()
         depth = "BLOCK_K" if found.shares(side) == 1 else str(side.depth)
         if side.turned:
-            yield from turning(side, depth, THREADS, found.depth_multiple % (VECTOR // side.bytes) == 0)
+            yield from turning(
+                side, depth, THREADS, found.depth_multiple % (VECTOR // side.bytes * found.shares(side)) == 0
+            )
         else:
             yield from _copying(side, depth, asynchronous)
 
@@ -601,8 +603,8 @@ def _held(found: CudaPlan) -> list[str]:
 
 
 def _one_block(found: CudaPlan) -> bool:
-    """Whether the kernels say that one block of a multiprocessor is enough: else ptxas 13.0 spills some registers of those
-    that scale several blocks of k in a stage, so that three would fit."""
+    """Whether the kernels say that one block of a multiprocessor is enough: else ptxas 13.0 spills some registers of
+    those that scale several blocks of k in a stage, so that three would fit."""
     return finer_blocks(found) > 1
 
 

@@ -135,7 +135,7 @@ class TmaPlan(TupleRecord):
 def plan(
     inst: Instruction, order_a: str, order_b: str, stages: int | None = None, scales: BlockScales | None = None
 ) -> TmaPlan | None:
-    """The sizes of a kernel around a wgmma; None where columns of B are turned over that are no whole squares.
+    """The sizes of a kernel around a wgmma; None where columns of B are turned over that do not make whole squares.
 
     Args:
         scales: those along K, for which there are twice as many sums.

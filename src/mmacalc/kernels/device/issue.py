@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     State = tuple[float, str]
 
-__all__ = ["LEFT_OUT", "Figure", "IssueModel", "Pipe", "Stall", "Unit", "WhatIf", "Work", "modelled"]
+__all__ = ["LEFT_OUT", "Figure", "IssueModel", "Meeting", "Pipe", "Stall", "Unit", "WhatIf", "Work", "modelled"]
 
 LEFT_OUT = (
     "caches (every access of global memory takes the same latency), the bandwidth of L2 and of memory, instruction "
@@ -46,6 +46,25 @@ class Pipe(TupleRecord):
     simds: int
 
 
+class Meeting(TupleRecord):
+    """What an instruction does at a barrier that has phases, each of which ends with as many arrivals as it was begun
+    with, and when as many bytes have come as were expected.
+
+    barrier: which of its workgroup, "mbarrier" or another kind, and its number. does: "begin", "arrive", "wait" (until
+    the phase of that parity has ended) or "meet" (arrive, and wait for the end of that phase). arrivals: how many.
+    wanted: for a phase, by which it is begun where it has not been. bytes: that are expected more, less than 0 of those
+    that have come. later: "" at once, "end" with the result, else a counter: when all that it counts has ended.
+    """
+
+    barrier: tuple[str, int]
+    does: str
+    arrivals: int = 0
+    wanted: int = 0
+    bytes: int = 0
+    parity: int = 0
+    later: str = ""
+
+
 class Work(TupleRecord):
     """What one instruction asks for.
 
@@ -53,7 +72,8 @@ class Work(TupleRecord):
     could be better: bank conflicts, lines of which parts are not used). latency: cycles from the end of that to the
     result; result: what whoever waits for it waits for. counters: which it raises; groups: whether it closes a group of
     accesses that is waited for as one. waits: (counter, how many may be outstanding). reads, writes: registers that
-    are waited for. barrier: "", "arrive", "wait" or "meet". kind: of the instruction.
+    are waited for. barrier: "", "arrive", "wait" or "meet", of the one that has no phases. meetings: at others. kind:
+    of the instruction.
     """
 
     kind: str
@@ -66,6 +86,7 @@ class Work(TupleRecord):
     reads: frozenset[int] = frozenset()
     writes: frozenset[int] = frozenset()
     barrier: str = ""
+    meetings: tuple[Meeting, ...] = ()
 
 
 class Unit(TupleRecord):
@@ -146,6 +167,17 @@ class _Wave:
         self.pending: dict[int, State] = {}
 
 
+class _Barrier:
+    """A barrier with phases. waiting: waves with when they came, and which instruction waits."""
+
+    __slots__ = ("bytes", "count", "pending", "phase", "waiting")
+
+    def __init__(self, count: int) -> None:
+        self.count = self.pending = count
+        self.bytes = self.phase = 0
+        self.waiting: list[tuple[float, int, int]] = []
+
+
 class _Run:
     """One run of the model."""
 
@@ -162,15 +194,20 @@ class _Run:
         self.cycles = 0.0
         self._heap = [(0.0, number) for number in range(len(waves))]
         self._held: list[tuple[float, int]] = []  # waves at a barrier
+        self._barriers: dict[tuple[int, tuple[str, int]], _Barrier] = {}
+        self._coming: list[tuple[_Barrier, int, int]] = []  # arrivals and bytes that come later
 
     def run(self) -> _Run:
         """Issue everything."""
         heap, waves, work = self._heap, self.waves, self.work
-        while heap or self._held:
+        while heap or self._held or self._wakes_all():
             if not heap:  # waves wait for others that have ended: these do not count any more
                 self._release(self._held[0][0], everyone=True)
                 continue
             time, number = heappop(heap)
+            if number < 0:
+                self._arrive(time, *self._coming[-1 - number])
+                continue
             wave = waves[number]
             if wave.place == len(wave.sequence):
                 self.cycles = max(self.cycles, time)
@@ -179,6 +216,8 @@ class _Run:
             index = wave.sequence[wave.place]
             one = work[index]
             start, reason = self._earliest(time, wave, one)
+            if start <= time and one.meetings and self._waits(time, number, wave, one):
+                continue
             if start > time:
                 key = index, reason
                 self.stalls[key] = self.stalls.get(key, 0.0) + start - time
@@ -226,6 +265,8 @@ class _Run:
             wave.pending.update(dict.fromkeys(one.writes, ready))
         following = time + one.issue
         self.cycles = max(self.cycles, following, end)
+        if one.meetings and self._meets_others(following, ready[0], number, wave, one):
+            return
         if one.barrier and self._meets(following, number, wave, one.barrier):
             return
         heappush(self._heap, (following, number))
@@ -243,6 +284,64 @@ class _Run:
         self._held.append((time, number))
         self._release(time)
         return True
+
+    def _waits(self, time: float, number: int, wave: _Wave, one: Work) -> bool:
+        """Whether a phase that an instruction waits for has not ended: then its wave is held. A barrier that nothing
+        has begun holds no wave."""
+        for meeting in one.meetings:
+            barrier = self._barriers.get((wave.group, meeting.barrier))
+            if meeting.does == "wait" and barrier is not None and barrier.phase % 2 == meeting.parity:
+                barrier.waiting.append((time, number, wave.sequence[wave.place]))
+                return True
+        return False
+
+    def _meets_others(self, time: float, ready: float, number: int, wave: _Wave, one: Work) -> bool:
+        """What an instruction does at barriers with phases; whether its wave is held there."""
+        held = False
+        for meeting in one.meetings:
+            key = wave.group, meeting.barrier
+            if meeting.wanted and (meeting.does == "begin" or key not in self._barriers):
+                self._barriers[key] = _Barrier(meeting.wanted)
+            barrier = self._barriers.get(key)
+            if barrier is None or meeting.does in ("begin", "wait"):
+                continue
+            if meeting.does == "meet":
+                phase = barrier.phase
+                self._arrive(time, barrier, meeting.arrivals, 0)
+                if barrier.phase == phase:
+                    barrier.waiting.append((time, number, wave.sequence[wave.place - 1]))
+                    held = True
+                continue
+            flying = wave.outstanding.get(meeting.later)
+            when = ready if meeting.later == "end" else flying[-1][0] if flying else time
+            self._coming.append((barrier, meeting.arrivals, meeting.bytes))
+            heappush(self._heap, (max(time, when), -len(self._coming)))
+        return held
+
+    def _arrive(self, time: float, barrier: _Barrier, arrivals: int, more: int) -> None:
+        """Arrivals at a barrier; more: bytes that are expected there."""
+        barrier.pending -= arrivals
+        barrier.bytes += more
+        if barrier.pending > 0 or barrier.bytes:
+            return
+        barrier.phase, barrier.pending = barrier.phase + 1, barrier.count
+        self._wake(time, barrier)
+
+    def _wake(self, time: float, barrier: _Barrier) -> None:
+        for came, number, index in barrier.waiting:
+            if time > came:
+                key = index, "an mbarrier" if self.work[index].kind == "wait" else "other waves at a barrier"
+                self.stalls[key] = self.stalls.get(key, 0.0) + time - came
+            heappush(self._heap, (max(time, came), number))
+        barrier.waiting = []
+
+    def _wakes_all(self) -> bool:
+        """Let waves go on that wait for what does not come: what follows it was not followed. Whether there are any."""
+        found = [barrier for barrier in self._barriers.values() if barrier.waiting]
+        for barrier in found:
+            barrier.phase += 1
+            self._wake(self.cycles, barrier)
+        return bool(found)
 
     def _release(self, time: float, everyone: bool = False) -> None:
         """Let waves go on whose workgroup has come to the barrier. Those that have ended do not count."""
@@ -349,9 +448,14 @@ def _without_latency(result: str) -> Callable[[Work], Work]:
 
 
 def _without_others(one: Work) -> Work:
-    if one.kind not in ORDINARY or one.barrier or one.waits:
+    if one.kind not in ORDINARY or one.barrier or one.waits or one.meetings:
         return one
     return one._replace(issue=0.0, pipes=(), latency=0.0)
+
+
+def _without_barriers(one: Work) -> Work:
+    """Those of the workgroup's waves alone: an mbarrier says that data has come."""
+    return one._replace(barrier="", meetings=tuple([each for each in one.meetings if each.barrier[0] == "mbarrier"]))
 
 
 _CHANGES: dict[str, Callable[[Work], Work]] = {
@@ -361,9 +465,10 @@ _CHANGES: dict[str, Callable[[Work], Work]] = {
     "the latency of shared memory": _without_latency("shared memory"),
     "the bandwidth of LDS": _without_pipe("LDS"),
     "the bandwidth of shared memory": _without_pipe("shared memory"),
+    "the special functions": _without_pipe("special functions"),
     "bank conflicts": _without_conflicts,
     "accesses that are not coalesced": _coalesced,
     "the bandwidth of the first cache": _without_pipe("first cache"),
     "vector, scalar and other instructions": _without_others,
-    "barriers": lambda one: one._replace(barrier=""),
+    "barriers": _without_barriers,
 }

@@ -39,6 +39,11 @@ class Observer:
     def copied(self, step: Any, places: Array, size: int) -> None:
         """An asynchronous copy from memory has written `size` bytes at each of some places of shared memory."""
 
+    def synchronised(self, step: Any, threads: Array, places: Array, amounts: Array) -> None:
+        """Threads meet barriers: mbarriers that they initialise, arrive at, tell of bytes or ask, or at which a copy or
+        tcgen05.commit of theirs will arrive, or barriers of their CTA. places: of each where in shared memory, or its
+        number. amounts: of each the count, the bytes, or what is asked for."""
+
     def stored(self, step: Any, who: Any, offsets: Array, size: int) -> None:
         """An asynchronous copy has written `size` bytes at each of some offsets of the bytes of global memory."""
 

@@ -279,6 +279,8 @@ class Followed:
         self.each, last = each, groups - 1
         chosen = sorted({last * number // max(1, FOLLOWED - 1) for number in range(FOLLOWED)})
         self.sequences: dict[int, list[list[int]]] = {group: [[] for _ in range(each)] for group in chosen}
+        self.marked: list[tuple[int, tuple[tuple[int, ...], ...]]] = []
+        self._marks: dict[tuple[int, tuple[tuple[int, ...], ...]], int] = {}
         self._slots: Array = np.zeros(0, np.int64)
         self._lists: list[list[int]] = []
         self._left = MOST_FOLLOWED * FOLLOWED
@@ -299,6 +301,28 @@ class Followed:
             for slot in slots[slots >= 0].tolist():
                 self._lists[slot].append(place)
                 self._left -= 1
+
+    def mark(self, wave: int, given: tuple[tuple[int, ...], ...]) -> None:
+        """Say more of the instruction that a wave came to last: its place in a sequence is -1 - number then, of
+        `marked`, which has the instruction and what was said.
+
+        >>> followed = Followed(1, 1)
+        >>> followed.start(0, 1)
+        >>> followed.note(np.arange(1), 3)
+        >>> followed.mark(0, ((64, 1, 1),))
+        >>> followed.longest, followed.marked
+        ((0, [[-1]]), [(3, ((64, 1, 1),))])
+        """
+        slot = int(self._slots[wave]) if self._lists and self._left > 0 else -1
+        if slot < 0:
+            return
+        place = self._lists[slot][-1]
+        place, before = self.marked[-1 - place] if place < 0 else (place, ())
+        key = place, before + given
+        if key not in self._marks:
+            self._marks[key] = len(self.marked)
+            self.marked.append(key)
+        self._lists[slot][-1] = -1 - self._marks[key]
 
     @property
     def longest(self) -> tuple[int, list[list[int]]]:

@@ -460,6 +460,9 @@ class Asynchronous:
         flight = _Flight(self.next, step, thread, granules, reads, deliver, barriers)
         self.next += 1
         self.flights[flight.number] = flight
+        if barriers:
+            places, sizes = np.array(barriers).T
+            machine.launch.synchronised(step, np.full(len(barriers), thread), places, sizes)
         if reads and len(granules):  # a tcgen05.commit has none
             machine.async_reads.begin(granules, flight.number)
         elif len(granules):

@@ -50,6 +50,8 @@ class CtaBarriers:
 
     def arrive(self, step: Step, threads: Threads, following: int, barrier: int, count: int, waits: bool) -> None:
         """Threads come to a barrier of their CTA."""
+        numbers = np.broadcast_to(barrier, threads.number.shape)
+        self.machine.launch.synchronised(step, threads.number, numbers, np.broadcast_to(count or 0, numbers.shape))
         if waits and self._alike(_Arrival(following, threads.number, barrier, count, step, True, None)):
             return
         machine = self.machine

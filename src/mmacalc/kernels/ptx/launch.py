@@ -610,6 +610,11 @@ class Launch:
         for observer in self.observers:
             observer.before(step, threads)
 
+    def synchronised(self, step: Step, threads: Array, places: Array, amounts: Array) -> None:
+        """Threads meet barriers, as of `Observer`."""
+        for observer in self.observers:
+            observer.synchronised(step, threads, places, amounts)
+
     def after(self, step: Step, threads: Threads) -> None:
         """Threads have executed a statement."""
         for observer in self.observers:

@@ -75,6 +75,7 @@ def _init(compiler: Compiler, statement: Statement, step: Step) -> None:
         counts = np.broadcast_to(count(machine, threads), (len(threads),))
         machine.check_write(step, threads, places, 8)
         machine.written[places[:, None] + np.arange(8)] = True
+        machine.launch.synchronised(step, threads.number, places, counts)
         for thread, place, number in zip(threads.number.tolist(), places.tolist(), counts.tolist()):
             machine.asynchronous.initialise(step, thread, place, number)
 
@@ -110,6 +111,7 @@ def _arrive(compiler: Compiler, statement: Statement, step: Step) -> None:
         values = np.broadcast_to(given(machine, threads) if given else 1, (len(threads),)).astype(np.int64)
         counts, bytes_ = (np.ones_like(values), values) if expects else (values, None)
         states = np.zeros(len(threads), np.uint64)
+        machine.launch.synchronised(step, threads.number, places, values)
         for place, mine in by_place(places, threads):
             states[mine] = machine.asynchronous.arrive(
                 step, threads.number[mine], place, counts[mine], None if bytes_ is None else bytes_[mine],
@@ -131,6 +133,7 @@ def _expect(compiler: Compiler, statement: Statement, step: Step) -> None:
     def run(machine: Machine, threads: Threads) -> None:
         places = machine.shared_places(step, threads, address(machine, threads), 8)
         amounts = np.broadcast_to(amount(machine, threads), (len(threads),))
+        machine.launch.synchronised(step, threads.number, places, amounts)
         for thread, place, value in zip(threads.number.tolist(), places.tolist(), amounts.tolist()):
             barrier = machine.asynchronous.barrier(step, np.array([thread]), place)
             if barrier is not None:
@@ -161,6 +164,7 @@ def _wait(compiler: Compiler, statement: Statement, step: Step) -> None:
         values = np.broadcast_to(value(machine, threads), (len(threads),))
         done = np.zeros(len(threads), bool)
         asked = (values & 1 if by_parity else values >> np.uint64(32)).astype(np.int64)
+        machine.launch.synchronised(step, threads.number, places, asked)
         alike = len(asked) and bool((asked == asked[0]).all())
         asks = machine.asynchronous, step, threads.number, places
         if alike and (over := wait(*asks, int(asked[0]), by_parity, acquire)) is not None:

@@ -6,6 +6,7 @@ PTX, and registers are known only where the user says what ptxas reports.
 
 from __future__ import annotations
 
+import math
 from math import prod
 
 import numpy as np
@@ -14,7 +15,7 @@ from ...base.errors import Error
 from ...catalog import entry
 from ...ptx.module import Number
 from ...throughput import duration
-from ..device.issue import Figure, Pipe, Work, modelled
+from ..device.issue import Figure, IssueModel, Meeting, Pipe, Stall, Work, modelled
 from ..device.observer import Observer
 from ..device.profile import Followed, Jumps, Occupancy, Profile, Profiled, counts_of, lines_of, loops_of, spans_of
 from .compiler import compile_kernel
@@ -22,7 +23,7 @@ from .traffic import SECTOR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Mapping, Sequence
     from typing import Any
 
     from ...base.arrays import Array
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["PtxProfiler", "occupancy", "static_profile"]
 
 WARP, SIMDS = 32, 4
+COPIED = 128  # bytes that a tensor copy writes in a cycle, and that tcgen05.mma reads
+ROWS, COLUMNS = 128, 256  # of a tcgen05.mma that has NVIDIA's rate
 
 # --- what a statement is ---
 
@@ -159,19 +162,49 @@ _FIGURES = (
 )  # fmt: skip
 _LATENCY = 263.0
 _PIPES = (Pipe("issue", 1), Pipe("matrix", 1), Pipe("shared memory", 4), Pipe("first cache", 4))
-_NOT_MODELLED = ("mbarrier", "tcgen05", "multimem", "clusterlaunchcontrol")
+_TENSOR_FIGURES = (
+    Figure("a tensor copy writes and tcgen05.mma reads shared memory", 128, "bytes a cycle", "assumed: its 32 banks"),
+    Figure("a load or store of Tensor Memory", 1, "cycle for each register of a warp", "assumed"),
+    Figure(
+        "from an access of Tensor Memory to its result, beside its cycles", 29, "cycles", "assumed as of shared memory"
+    ),
+)
+_SPECIAL = frozenset(("ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh"))
+"""Statements of one instruction of the special function units, if they are .approx."""
+_SPECIAL_CYCLES = {"sm_103": 4.0}  # "Inside NVIDIA Blackwell Ultra": twice as many
+_SPECIAL_FIGURE = Figure(
+    "a special function (ex2, lg2, rcp, rsqrt, sin, cos, tanh) of a warp", 8, "cycles of its sub-partition",
+    "CUDA C++ Programming Guide, throughput of native arithmetic instructions: 16 in a cycle of an SM; sm_103 has "
+    "twice as many",
+)  # fmt: skip
+_NOT_MODELLED = ("multimem", "clusterlaunchcontrol", "mapa")
 """Opcodes whose waiting the model does not follow."""
+_CLUSTERS = ("cta_group::2", "multicast::cluster", "shared::cluster")
+"""Words of statements that meet barriers of other CTAs; a bulk load names shared::cluster for its own, too."""
 
 
-def refusal(program: Program) -> str:
-    """Why the model does not follow a kernel; "" if it does."""
+def _is_beyond(root: str, words: Sequence[str]) -> bool:
+    """Whether other CTAs may wait for a statement, or it arrives when the thread's cp.async have ended."""
+    if root == "cp" and ("mbarrier" in words or "reduce" in words):
+        return True
+    clusters = _CLUSTERS if root in ("mbarrier", "st", "red") else _CLUSTERS[:2]
+    return (root == "barrier" and "cluster" in words) or any(word in clusters for word in words)
+
+
+def refusal(program: Program, executed: Container[int], shapes: Mapping[int, tuple[int, int, float]]) -> str:
+    """Why the model does not follow a kernel; "" if it does.
+
+    Args:
+        executed: the statements that were. shapes: M and N of those of tcgen05.mma, and the bytes of A and B that they
+            read from shared memory.
+    """
     for step in program.steps:
         root, words = step.statement.root, step.statement.modifiers
-        if root in _NOT_MODELLED or (root == "cp" and "bulk" in words) or (root == "barrier" and "cluster" in words):
+        if root in _NOT_MODELLED or _is_beyond(root, words):
             return (
                 f"the model does not follow {step.statement.opcode} (line {step.line}): what waits for it is not known"
             )
-        if kind_of(step) == "matrix" and _cycles(program.target, step) is None:
+        if kind_of(step) == "matrix" and step.index in executed and _cycles(program.target, step, shapes) is None:
             return f"no rate of {step.statement.opcode} is published for {program.target}"
     return ""
 
@@ -183,28 +216,86 @@ def _product(target: str, step: Step) -> Instruction | None:
         return None
 
 
-def _cycles(target: str, step: Step) -> float | None:
-    """The cycles of a matrix unit for one warp (of wgmma: the four of a warpgroup together)."""
-    inst = _product(target, step)
+def _cycles(target: str, step: Step, shapes: Mapping[int, tuple[int, int, float]]) -> float | None:
+    """The cycles of a matrix unit for one warp (of wgmma: the four of a warpgroup together; of tcgen05: all four)."""
+    inst: Any = _product(target, step)
+    if inst is not None and inst.in_tensor_memory:
+        m, n, held = shapes.get(step.index, (0, 0, 0.0))
+        rated = duration(inst.shaped(m=ROWS, n=COLUMNS), {}, None) if inst.formats else None
+        return None if rated is None else max(rated * max(m, ROWS) * n / (ROWS * COLUMNS), held / COPIED)
     cycles = duration(inst, {}, None) if inst is not None else None
     return None if cycles is None else float(cycles)
 
 
-def _work(program: Program, step: Step, row: Profiled, latency: float) -> Work:
+def _asynchronous(step: Step, row: Profiled, latency: float) -> Work | None:
+    """What a statement of a tensor copy or of Tensor Memory asks for, and what waits for it; None of others."""
+    root, words = step.statement.root, step.statement.modifiers
+    guard = frozenset(() if step.guard is None else (step.guard[0],))
+    work = Work(row.kind, 1.0, (("issue", 1.0, 1.0),), 0.0, "", reads=step.reads | guard, writes=step.writes)
+    if root == "cp" and "bulk" in words:
+        if "wait_group" in words:
+            most = next((one.value for one in step.statement.operands if isinstance(one, Number)), 0)
+            return work._replace(waits=(("bulk", most),))
+        if "commit_group" in words or "prefetch" in words:
+            return work
+        return work._replace(latency=latency, result="global memory", counters=("bulk",))
+    if root == "tcgen05" and words[0] in ("ld", "st"):
+        count = max(1.0, float(len(step.writes if words[0] == "ld" else step.reads) - (words[0] == "st")))
+        pipes = (*work.pipes, ("Tensor Memory", count, count))
+        return work._replace(pipes=pipes, latency=29.0, result="Tensor Memory", counters=(f"tcgen05.{words[0]}",))
+    if root == "tcgen05" and words[0].startswith("wait"):
+        return work._replace(waits=((f"tcgen05.{words[0].rpartition('::')[2]}", 0),))
+    return work if root == "tcgen05" and words[0] != "mma" else None
+
+
+def _meetings(step: Step, given: tuple[tuple[int, ...], ...]) -> tuple[Meeting, ...]:
+    """What a statement does at barriers. given: of each a place or number, an amount, how many threads had these."""
+    root, words = step.statement.root, step.statement.modifiers
+    found = []
+    for place, amount, threads in given:
+        name = ("bar" if root in ("bar", "barrier") else "mbarrier", place)
+        if root in ("bar", "barrier"):
+            if amount:
+                does = "arrive" if "arrive" in words else "meet"
+                found.append(Meeting(name, does, WARP, wanted=amount))
+        elif root == "cp":
+            found.append(Meeting(name, "arrive", bytes=-amount * threads, later="end"))
+        elif root == "tcgen05":
+            found.append(Meeting(name, "arrive", 1, later="tcgen05"))
+        elif words[0] == "init":
+            found.append(Meeting(name, "begin", wanted=amount))
+        elif words[0] in ("test_wait", "try_wait"):
+            found.append(Meeting(name, "wait", parity=amount & 1))
+        elif words[0] in ("expect_tx", "complete_tx"):
+            found.append(Meeting(name, "arrive", bytes=amount * threads * (1 if words[0] == "expect_tx" else -1)))
+        elif "expect_tx" in words:
+            found.append(Meeting(name, "arrive", threads, bytes=amount * threads))
+        else:
+            found.append(Meeting(name, "arrive", amount * threads))
+    return tuple(found)
+
+
+def _work(
+    program: Program, step: Step, row: Profiled, latency: float, shapes: Mapping[int, tuple[int, int, float]]
+) -> Work:  # fmt: skip
     """What a statement asks for."""
+    if (special := _asynchronous(step, row, latency)) is not None:
+        return special
     statement, times = step.statement, max(1, row.executed)
     words = statement.modifiers
     guard = frozenset(() if step.guard is None else (step.guard[0],))
     work = Work(row.kind, 1.0, (("issue", 1.0, 1.0),), 0.0, "", reads=step.reads | guard, writes=step.writes)
     issue = work.pipes
     if row.kind == "matrix":
-        cycles = _cycles(program.target, step) or 0.0
-        asynchronous = statement.root == "wgmma"
+        cycles = _cycles(program.target, step, shapes) or 0.0
+        asynchronous = statement.root in ("wgmma", "tcgen05")
         return work._replace(
             pipes=(*issue, ("matrix", cycles, cycles)), latency=16.0, result="" if asynchronous else "the matrix units",
-            reads=frozenset() if asynchronous else work.reads, counters=("wgmma",) if asynchronous else (),
+            reads=guard if asynchronous else work.reads, counters=(statement.root,) if asynchronous else (),
             writes=frozenset() if asynchronous else work.writes,
         )  # fmt: skip
+    if row.kind == "wait" and statement.root == "mbarrier":
+        return work
     if row.kind == "wait":
         counter = "wgmma" if statement.root == "wgmma" else "cp.async"
         most = next((one.value for one in statement.operands if isinstance(one, Number)), 0)
@@ -221,11 +312,61 @@ def _work(program: Program, step: Step, row: Profiled, latency: float) -> Work:
             pipes=(*issue, ("first cache", moved, needed)), latency=latency,
             result="global memory" if step.writes or copies else "", counters=("cp.async",) if copies else (),
         )  # fmt: skip
-    if row.kind == "barrier" and statement.root in ("bar", "barrier"):
+    if row.kind == "barrier" and statement.root in ("bar", "barrier") and "warp" not in words:
         return work._replace(barrier="arrive" if "arrive" in words else "meet")
     if row.kind == "scalar memory":
         return work._replace(latency=8.0, result="constant memory")
+    if _is_special(step):
+        cycles = _SPECIAL_CYCLES.get(program.target.rstrip("af"), 8.0)
+        work = work._replace(pipes=(*work.pipes, ("special functions", cycles, cycles)))
+        return work._replace(latency=4.0, result="the special functions")
     return work._replace(latency=4.0, result="vector instructions") if row.kind == "vector" else work
+
+
+def _figures(steps: Sequence[Step], latency: float, own: bool) -> tuple[Figure, ...]:
+    """What the model takes of a kernel. own: whether the latency is the model's."""
+    source = f"{_HOPPER}: a hit in L2" if own else "given"
+    found = [*_FIGURES, Figure("from an access of global memory to its result", latency, "cycles", source)]
+    if any(map(_is_special, steps)):
+        found.append(_SPECIAL_FIGURE)
+    if any(step.statement.root == "tcgen05" or "bulk" in step.statement.modifiers for step in steps):
+        found += _TENSOR_FIGURES
+    return tuple(found)
+
+
+def _is_special(step: Step) -> bool:
+    """Whether a statement is one instruction of the special function units."""
+    return step.statement.root in _SPECIAL and "approx" in step.statement.modifiers
+
+
+def _met(work: Work, step: Step, given: tuple[tuple[int, ...], ...]) -> Work:
+    """The work of a statement that meets barriers: a barrier of a number of threads is not one of all."""
+    meetings = _meetings(step, given)
+    work = work._replace(meetings=meetings, barrier="" if meetings else work.barrier)
+    if step.statement.root == "cp":
+        cycles = sum(-one.bytes for one in meetings) / COPIED
+        work = work._replace(pipes=(*work.pipes, ("tensor copies", cycles, cycles)), counters=())
+    return work
+
+
+def _followed(sequence: Sequence[int], numbers: Mapping[int, int], steps: int, work: Sequence[Work]) -> list[int]:
+    """What a warp did, as numbers of work; a wait that was tried again is one."""
+    found: list[int] = []
+    for at in sequence:
+        number = numbers.get(at) if at >= 0 else steps - 1 - at
+        if number is None:
+            continue
+        again = bool(found) and found[-1] == number and any(one.does == "wait" for one in work[number].meetings)
+        if not again:
+            found.append(number)
+    return found
+
+
+def _pipes(steps: Sequence[Step]) -> tuple[Pipe, ...]:
+    """The pipes of an SM; a product of tcgen05 takes all matrix units."""
+    whole = any(step.statement.root == "tcgen05" and kind_of(step) == "matrix" for step in steps)
+    more = (Pipe("tensor copies", SIMDS), Pipe("Tensor Memory", 1), Pipe("special functions", 1))
+    return (*[pipe._replace(simds=SIMDS) if whole and pipe.name == "matrix" else pipe for pipe in _PIPES], *more)
 
 
 # --- while the kernel runs ---
@@ -245,6 +386,7 @@ class PtxProfiler(Observer):
         self.warps: dict[int, int] = {}
         self.counted: dict[int, list[int]] = {}
         self.jumps = Jumps(0)
+        self.shapes: dict[int, tuple[int, int, float]] = {}
         self._machine: Any = None
 
     def started(self, machine: Machine) -> None:
@@ -279,6 +421,27 @@ class PtxProfiler(Observer):
         """Count bytes."""
         self.counted.setdefault(step.index, [0, 0, 0])[2] += len(places) * size
 
+    def synchronised(self, step: Step, threads: Array, places: Array, amounts: Array) -> None:
+        """Note what the warps that are followed do at barriers."""
+        machine = self._machine
+        each, size = -(-machine.block_size // WARP), max(16, machine.shared_size)  # there are 16 barriers of a CTA
+        warps = machine.cta_of[threads] * each + machine.inner_of[threads] // WARP
+        given: dict[int, dict[tuple[int, int], int]] = {}
+        for warp, place, amount in zip(warps.tolist(), (places % size).tolist(), amounts.tolist()):
+            found = given.setdefault(warp, {})
+            found[place, amount] = found.get((place, amount), 0) + 1
+        for warp, found in given.items():
+            self.followed.mark(warp, tuple([(*key, count) for key, count in found.items()]))
+
+    def multiplying(self, step: Step, who: Threads, places: Mapping[str, Array]) -> None:
+        """Note the shape of tcgen05.mma; an A in Tensor Memory has its 128 lanes."""
+        if step.statement.root == "tcgen05" and "B" in places:
+            sizes = [math.prod(one.shape[1:]) for one in places.values()]
+            m, n = places["A"].shape[1] if "A" in places else ROWS, places["B"].shape[1]
+            inst = _product(self._machine.launch.program.target, step)
+            bits = inst.format("A").bits if inst is not None and inst.formats else 0
+            self.shapes[step.index] = m, n, sum(sizes) * bits / 8
+
     # --- afterwards ---
 
     def profile(self, launch: Launch, findings: tuple[str, ...]) -> Profile:
@@ -296,17 +459,10 @@ class PtxProfiler(Observer):
         lanes = occupancy(
             program.target, launch.block_size, shared, local, self.registers, program.attribute("maxnreg")
         )
-        why = refusal(program)
+        why = refusal(program, self.warps, self.shapes)
         model, group = None, None
         if not why:
-            latency = _LATENCY if self.latency is None else self.latency
-            figures = (*_FIGURES, Figure("from an access of global memory to its result", latency, "cycles",
-                       f"{_HOPPER}: a hit in L2" if self.latency is None else "given"))  # fmt: skip
-            group, sequences = self.followed.longest
-            followed = [[numbers[at] for at in sequence if at in numbers] for sequence in sequences]
-            work = [_work(program, step, row, latency) for step, row in zip(steps, rows)]
-            resident = max(1, min(lanes.workgroups or 1, prod(launch.grid)))
-            model = modelled(work, followed, _PIPES, resident, SIMDS, figures)
+            group, model = self._model(launch, steps, rows, lanes)
             stalls: dict[int, dict[str, float]] = {}
             for one in model.per_instruction:
                 stalls.setdefault(one.instruction, {})[one.reason] = one.cycles
@@ -328,6 +484,29 @@ class PtxProfiler(Observer):
             loops_of(rows, spans, entered, model is not None), lines_of(rows, model is not None), tuple(rows), model,
             why, group, findings,
         )  # fmt: skip
+
+    def _model(
+        self, launch: Launch, steps: Sequence[Step], rows: Sequence[Profiled], lanes: Occupancy
+    ) -> tuple[int, IssueModel]:  # fmt: skip
+        """What the model says of the CTA that did most, and which that is."""
+        program, numbers = launch.program, {step.index: number for number, step in enumerate(steps)}
+        latency = _LATENCY if self.latency is None else self.latency
+        work = [_work(program, step, row, latency, self.shapes) for step, row in zip(steps, rows)]
+        origin = [*range(len(work))]
+        for index, given in self.followed.marked:
+            number = numbers.get(index, 0)
+            work.append(_met(work[number], program.steps[index], given))
+            origin.append(number)
+        group, sequences = self.followed.longest
+        followed = [_followed(sequence, numbers, len(steps), work) for sequence in sequences]
+        resident = max(1, min(lanes.workgroups or 1, prod(launch.grid)))
+        figures = _figures(steps, latency, self.latency is None)
+        model = modelled(work, followed, _pipes(steps), resident, SIMDS, figures)
+        stalls: dict[tuple[int, str], float] = {}
+        for each in model.per_instruction:
+            key = origin[each.instruction], each.reason
+            stalls[key] = stalls.get(key, 0.0) + each.cycles
+        return group, model._replace(per_instruction=tuple([Stall(*key, cycles) for key, cycles in stalls.items()]))
 
     def _row(self, step: Step, costs: dict[tuple[int, bool], list[int]]) -> Profiled:
         loaded, stored, shared = self.counted.get(step.index, (0, 0, 0))
