@@ -151,8 +151,7 @@ class GlobalCopies:
             if not (reduces and other.access.scope):
                 store.overlaps.append((other, before == other.mark))
         self._check(machine, step, one, at, access, "writes", data[places])
-        if reduces:
-            self._check_proxy(machine, step, one, at)
+        self._check_proxy(machine, step, one, at, None if reduces else data[places])
         order.mark_written(at, mark, access.scope | ASYNC)
         self.flying[mark] = store
         return store
@@ -205,31 +204,31 @@ class GlobalCopies:
         if does == "writes" and order.entered:
             order.check_reads(machine, step, one, at, width, agent, access)
 
-    def _check_proxy(self, machine: Machine, step: Step, one: Threads, at: Array) -> None:
-        """Whether a proxy fence lies between the generic writes of granules and a copy that reads them now."""
+    def _check_proxy(self, machine: Machine, step: Step, one: Threads, at: Array, data: Array | None = None) -> None:
+        """Whether a proxy fence lies between the generic writes of granules and a copy that accesses them now. data: of
+        a store, which may write what is there: two writes in proxies that no fence orders leave either value (8.9.5,
+        8.9.6). What a thread has read before needs none: CUTLASS's consumers have none before a stage is loaded again.
+        """
         order, knowledge = self.order, machine.knowledge
         before = order.writes[at]
         generic = np.flatnonzero((before != 0) & (order.scopes[at] & ASYNC == 0))
+        if data is not None and len(generic):
+            now = machine.launch.memory.data[at[generic][:, None] * order.granule + np.arange(order.granule)]
+            generic = generic[(now != data[generic]).any(axis=1)]
         if not len(generic):
             return
         team, member = int(one.team[0]), int(one.member[0])
-        fences = machine.proxy_fences["global"]
         values, first = np.unique(before[generic] & ~NO_STEP, return_index=True)
         who = np.full(len(values), team), np.full(len(values), member)
         known = knowledge.ordered(*who, values) | (values >> AGENT == int(knowledge.agent[one.use][0]) >> AGENT)
-        number = (values >> AGENT) - 1
-        own = known & (number // order.stride - knowledge.first_team == team)
-        missing = np.zeros(len(values), bool)
-        clock = values >> CLOCK & MOST_CLOCK
-        missing[own] = fences.missing(who[0][own], who[1][own], number[own] % order.stride, clock[own])
-        for place in np.flatnonzero(known & ~own).tolist():
-            missing[place] = fences.missing_beyond(knowledge, team, member, int(values[place]))
+        missing = machine.proxy_fences["global"].missing_beyond(knowledge, team, member, values[known])
         if missing.any():
-            place = int(generic[first[np.flatnonzero(missing)[0]]])
+            place = int(generic[first[np.flatnonzero(known)[np.flatnonzero(missing)[0]]]])
             other = self._step(machine, int(before[place]))
             line = f"the statement at line {other.line}" if other is not None else "another statement"
+            does = "reads" if data is None else "writes"
             machine.launch.find(
-                "proxy", step, f"reads {order.place(int(at[place]) * order.granule)} by the async proxy, which {line} "
+                "proxy", step, f"{does} {order.place(int(at[place]) * order.granule)} by the async proxy, which {line} "
                 "wrote by the generic proxy: fence.proxy.async (or .global) must come after the write, before the "
                 "synchronisation", one.number, other,
             )  # fmt: skip

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .launch import Launch
     from .machine import Machine
     from .program import Step
+    from .proxies import EndedFences
     from .threads import Threads
 
     Array = NDArray[Any]
@@ -79,6 +80,7 @@ class GlobalOrder:
         self.listed: dict[int, list[tuple[Array | slice, int, Array, Array, Any, int]]] = {}
         self.copied: dict[int, list[tuple[Array, int]]] = {}  # as `listed`, of bulk copies
         self.copies = GlobalCopies(self)
+        self.ended_fences: dict[int, EndedFences] = {}  # between generic and async proxy, by team
         self.count = 0
         self.kinds: dict[int, Access] = {}
         self.enabled = int(np.prod(launch.grid)) // launch.cluster_size * self.stride < 1 << 63 - AGENT
@@ -99,6 +101,11 @@ class GlobalOrder:
         width = size // self.granule
         first = offsets >> self._shift
         return (first[:, None] + np.arange(width)).reshape(-1), width
+
+    def ended(self, machine: Machine) -> None:
+        """The resident teams have ended; who reads their flags later may rely on their proxy fences."""
+        if self.flags:
+            self.ended_fences.update(machine.proxy_fences["global"].ended(machine.knowledge))
 
     # --- plain accesses ---
 

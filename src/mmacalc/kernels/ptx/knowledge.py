@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AGENT", "AGENTS", "CLOCK", "CLUSTER", "CTA", "GPU", "MOST_CLOCK", "NO_STEP", "SCOPES", "Access", "Knowledge",
-    "Snapshot", "access_of",
+    "Learned", "Snapshot", "access_of",
 ]  # fmt: skip
 
 STRONG = frozenset(["volatile", "relaxed", "acquire", "release", "acq_rel", "sc", "mmio"])
@@ -110,7 +110,7 @@ class Snapshot:
         return True
 
 
-class _Learned:
+class Learned:
     """A snapshot that a thread of a team read of in the epoch of a clock. fenced: None if it acquired it at once; else
     by thread of the team the clock at which it fenced and knew of the read, 0 if it has not yet."""
 
@@ -164,7 +164,7 @@ class Knowledge:
         self.any_fence = False
         self.rows: dict[int, tuple[int, Array]] = {}  # by thread: scope of its last fence, and what it knew then
         self._common: tuple[int, dict[int, Array]] = (-1, {})
-        self.learned: list[list[_Learned]] = [[] for _ in range(teams)]
+        self.learned: list[list[Learned]] = [[] for _ in range(teams)]
         forget(shared.flags)
 
     # --- clocks ---
@@ -216,7 +216,7 @@ class Knowledge:
                 left = left[~known]
         return fine
 
-    def _acquired(self, event: _Learned, team: Array, member: Array) -> Array:
+    def _acquired(self, event: Learned, team: Array, member: Array) -> Array:
         """Whether threads (of one team) have come to know what a thread of it read of."""
         order = self.machine.order
         if event.fenced is None:
@@ -304,7 +304,7 @@ class Knowledge:
         for reach in range(CTA, scope + 1):
             self.fenced[reach, team, member] = clock
 
-    def _fenced(self, event: _Learned, team: int, members: Array) -> None:
+    def _fenced(self, event: Learned, team: int, members: Array) -> None:
         """Threads of a team fence after a relaxed read by one of them."""
         order, fenced = self.machine.order, event.fenced
         assert fenced is not None
@@ -397,7 +397,7 @@ class Knowledge:
                 del events[place]
                 break
         fenced = None if at_once else np.zeros(order.threads, np.int32)
-        events.append(_Learned(member, clock, reach, snapshot, fenced))
+        events.append(Learned(member, clock, reach, snapshot, fenced))
         if len(events) > MOST_EVENTS:
             self.learned[team] = self._kept(team, events)
 
@@ -410,11 +410,11 @@ class Knowledge:
             clocks[:count] = row[:count]
             order.acquire(team, np.array([member]), clocks)
 
-    def _kept(self, team: int, events: list[_Learned]) -> list[_Learned]:
+    def _kept(self, team: int, events: list[Learned]) -> list[Learned]:
         """The events without those that say no more than one which the whole team knows."""
         common = self.machine.order.common[team]
 
-        def known(event: _Learned) -> bool:
+        def known(event: Learned) -> bool:
             if event.fenced is None:
                 return bool(common[event.member] >= event.clock)
             clocks = event.fenced

@@ -319,6 +319,7 @@ class Launch:
                     machine.tensor_memory.finish()
                     self._early_reads()
                 machine.unread.finish(machine.shadow)
+                self.order.ended(machine)
                 self.executed += machine.executed
 
     def _stopped(self, error: Error) -> Error:

@@ -1,15 +1,17 @@
 """Proxy fences: whether one lies on the path from a generic access to an access by the async proxy.
 
 Two accesses of one place by different proxies are ordered only if a proxy fence lies between them on the path of
-happens-before (PTX ISA 8.9.1, "proxy-preserved base causality order"). It may stand in the thread that wrote, after
-the write and before what that thread releases; in the thread that issues the asynchronous operation, after what it
-has acquired; or in a third thread in between. `.shared::cta`, `.shared::cluster` and `.global` restrict a fence to a
-state space (9.7.13.5), so each space has fences of its own.
+happens-before (PTX ISA 8.6, "Proxies", and 8.9.5, "proxy-preserved base causality order"). It may stand in the thread
+that wrote, after the write and before what that thread releases; in the thread that issues the asynchronous operation,
+after what it has acquired; or in a third thread in between, of the same team or another. `.shared::cta`,
+`.shared::cluster` and `.global` restrict a fence to a state space (9.7.13.5), so each space has fences of its own.
 """
 
 from __future__ import annotations
 
 import numpy as np
+
+from .knowledge import AGENT, CLOCK, MOST_CLOCK, NO_STEP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,17 +19,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .knowledge import Knowledge
+    from .knowledge import Knowledge, Learned
     from .order import Order
 
     Array = NDArray[Any]
 
-__all__ = ["ProxyFences"]
+__all__ = ["EndedFences", "ProxyFences"]
 
 KEPT = 8
 """Fences of a thread that are remembered."""
-MOST = 256
-"""Writes of one access that are looked at for a fence in a third thread."""
 
 
 class ProxyFences:
@@ -60,6 +60,13 @@ class ProxyFences:
         self.clocks[0, team, threads] = before
         self.rows[team, threads] = order.common[team] if order.known is None else order.known[team, threads]
 
+    def knew(self, team: int, members: Array) -> Array:
+        """What threads of a team knew at their last fences: (thread, agent)."""
+        if self._alike is not None:
+            return np.broadcast_to(self._alike[team], (len(members), self._alike.shape[1]))
+        found: Array = self.rows[team, members]
+        return found
+
     @property
     def rows(self) -> Array:
         """What each thread knew at its last fence, (team, thread, agent)."""
@@ -80,48 +87,100 @@ class ProxyFences:
         known = self.order.knows(team, observer, writer)
         fences = self.clocks[:, team, writer]
         lacks: Array = ~((fences >= clock) & (fences <= known)).any(axis=0)
-        left = np.flatnonzero(lacks)
-        if len(left):
-            pairs, back = np.unique(
-                np.stack([team[left], observer[left], writer[left], clock[left]], 1), axis=0, return_inverse=True
-            )
-            if len(pairs) <= MOST:
-                through = np.array([self._through_others(*pair) for pair in pairs.tolist()])
-                lacks[left] = ~through[back.reshape(-1)]
+        if lacks.any():
+            for one, at in np.unique(np.stack([team[lacks], observer[lacks]], 1), axis=0).tolist():
+                left = np.flatnonzero(lacks & (team == one) & (observer == at))
+                lacks[left] = ~self._through_others(one, at, writer[left], clock[left])
         return lacks
 
-    def _through_others(self, team: int, observer: int, writer: int, clock: int) -> bool:
-        """Whether a thread fenced that knew of the write, and the observer knows of that fence."""
-        assert self.clocks is not None
-        who = np.flatnonzero(self.rows[team, :, writer] >= clock)
-        return self._knows(team, observer, who)
+    def _through_others(self, team: int, observer: int, writer: Array, clock: Array) -> Array:
+        """Whether a thread fenced that knew of each write, and the observer knows of that fence."""
+        who = self._known_fences(team, observer)
+        found: Array = (self.knew(team, who)[:, writer] >= clock).any(axis=0)
+        return found
 
-    def _knows(self, team: int, observer: int, who: Array) -> bool:
-        """Whether the observer knows of the last fence of one of some threads of its team."""
+    def _known_fences(self, team: int, observer: int) -> Array:
+        """The threads of a team of whose last fence one of them knows."""
         assert self.clocks is not None
-        if not len(who):
-            return False
+        who = np.flatnonzero(self.clocks[0, team])
         wide = np.full(len(who), team), np.full(len(who), observer)
-        return bool((self.clocks[0, team, who] <= self.order.knows(*wide, who)).any())
+        found: Array = who[self.clocks[0, team, who] <= self.order.knows(*wide, who)]
+        return found
 
-    def missing_beyond(self, knowledge: Knowledge, team: int, observer: int, access: int) -> bool:
-        """As `missing`, of one access (see `knowledge`) by a thread of another team. A fence of that thread counts
-        where it is still resident, and so does one of the own team after the write was learned of."""
-        order, stride = self.order, knowledge.shared.stride
-        number, clock = knowledge.decoded(access)
-        other, agent = number // stride - knowledge.first_team, number % stride
-        if not 0 <= other < len(order.clock):
-            return False  # that CTA has ended, and its fences are forgotten
-        if self.clocks is None:
-            return True
-        who, at = np.array([team]), np.array([observer])
-        for fence in self.clocks[:, other, agent].tolist():
-            if fence >= clock and knowledge.ordered(who, at, np.array([knowledge.coded(number, fence)])).all():
-                return False
+    # --- from team to team ---
+
+    def missing_beyond(self, knowledge: Knowledge, team: int, observer: int, accesses: Array) -> Array:
+        """As `missing`, of accesses (see `knowledge`) by threads of any team: the fence may stand in the team that
+        wrote, in that of the observer, or in one between them."""
+        stride = knowledge.shared.stride
+        number, clock = (accesses >> AGENT) - 1, accesses >> CLOCK & MOST_CLOCK
+        group, agent = number // stride, number % stride
+        lacks = np.ones(len(accesses), bool)
+        here = knowledge.first_team
+        for one in self._teams_known(knowledge, team, group):
+            fences: ProxyFences | EndedFences | None = knowledge.shared.ended_fences.get(one)
+            learned, row = fences.learned if fences is not None else [], 0
+            if 0 <= one - here < len(self.order.clock):
+                fences, learned, row = self, knowledge.learned[one - here], one - here
+            if fences is None or fences.clocks is None:
+                continue
+            own = np.flatnonzero(lacks & (group == one))
+            for each in fences.clocks[:, row, agent[own]]:
+                known = (each >= clock[own]) & self._observed(knowledge, team, observer, one, agent[own], each)
+                lacks[own[known]] = False
+            who = np.flatnonzero(fences.clocks[0, row])
+            who = who[self._observed(knowledge, team, observer, one, who, fences.clocks[0, row, who])]
+            knew, left = fences.knew(row, who), np.flatnonzero(lacks)
+            if not len(who) or not len(left):
+                continue
+            mine = left[group[left] == one]
+            lacks[mine] = ~(knew[:, agent[mine]] >= clock[mine]).any(axis=0)
+            for event in learned:
+                since = knew[:, event.member] >= event.clock
+                since |= (who == event.member) & (fences.clocks[0, row, who] >= event.clock)
+                if since.any():
+                    lacks[left] &= ~event.snapshot.knows(group[left], agent[left], clock[left])
+        return lacks
+
+    @staticmethod
+    def _teams_known(knowledge: Knowledge, team: int, groups: Array) -> list[int]:
+        """The teams of the grid in which a fence may stand that a team knows of: those that wrote, its own, and those
+        that it has learned of."""
+        found = {*groups.tolist(), team + knowledge.first_team}
         for event in knowledge.learned[team]:
-            if event.snapshot.knows(np.array([number // stride]), np.array([agent]), np.array([clock])).all():
-                knew = self.rows[team, :, event.member] >= event.clock
-                knew[event.member] = self.clocks[0, team, event.member] >= event.clock
-                if self._knows(team, observer, np.flatnonzero(knew)):
-                    return False
-        return True
+            found.update(event.snapshot.rows)
+        return sorted(found)
+
+    @staticmethod
+    def _observed(knowledge: Knowledge, team: int, observer: int, group: int, agents: Array, clocks: Array) -> Array:
+        """Of which fences, by threads of a team of the grid at clocks, an observer knows."""
+        values = (group * knowledge.shared.stride + agents.astype(np.int64) + 1) << AGENT
+        values |= np.minimum(clocks, MOST_CLOCK).astype(np.int64) << CLOCK | NO_STEP
+        return knowledge.ordered(np.full(len(agents), team), np.full(len(agents), observer), values)
+
+    def ended(self, knowledge: Knowledge) -> dict[int, EndedFences]:
+        """What is kept of the fences of teams that have ended, by team of the grid."""
+        if self.clocks is None:
+            return {}
+        teams = np.flatnonzero(self.clocks[0].any(axis=1)).tolist()
+        return {one + knowledge.first_team: EndedFences(self, one, knowledge.learned[one]) for one in teams}
+
+
+class EndedFences:
+    """The fences of a team that has ended, as `ProxyFences` of this one team. learned: what it knew of others."""
+
+    __slots__ = ("_members", "_rows", "clocks", "learned")
+    clocks: Array
+    learned: list[Learned]
+
+    def __init__(self, fences: ProxyFences, team: int, learned: list[Learned]) -> None:
+        assert fences.clocks is not None
+        self.clocks = fences.clocks[:, team : team + 1].copy()
+        self._members = np.flatnonzero(self.clocks[0, 0])
+        self._rows, self.learned = fences.knew(team, self._members).copy(), learned
+
+    def knew(self, team: int, members: Array) -> Array:
+        """As `ProxyFences.knew`, of threads that have fenced."""
+        del team
+        found: Array = self._rows[np.searchsorted(self._members, members)]
+        return found
