@@ -377,7 +377,7 @@ B: bar.sync 0; ld.shared.b32 %r3, [base]; shl.b32 %r4, %r1, 21; add.u32 %r4, %r4
 W: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0; @!%p2 bra W;
  cvt.u64.u32 %d4, %r2; shr.u64 %d4, %d4, 4; or.b64 %d4, %d4, DA;
  add.u32 %r7, %r2, 4096; cvt.u64.u32 %d5, %r7; shr.u64 %d5, %d5, 4; or.b64 %d5, %d5, DB;
- tcgen05.st.sync.aligned.32x32b.x1.b32 [%r4], {%r0}; tcgen05.wait::st.sync.aligned;
+ tcgen05.st.sync.aligned.32x32b.x1.b32 [%r4], {%r6}; tcgen05.wait::st.sync.aligned;
 L:
  tcgen05.fence::before_thread_sync; // of the stores and loads
  bar.sync 0; @%p3 bra C;
@@ -524,3 +524,34 @@ def test_scales_that_begin_at_a_byte_where_the_product_has_none_are_refused_at_t
     for scale_id in (1, 2, 3):
         with pytest.raises(mmacalc.Error, match=f"^line 7: tcgen05.mma .*{field} of .* is 0; got {scale_id}"):
             _Form(STEP, inst, "mxf4nvf4", False, word | scale_id << bits, 0)
+
+
+HALF = ("READ", read(16))
+LANES_OF_16 = "tcgen05.ld.sync.aligned.16x64b.x32.b32 {{{}}}, [%r4];\ntcgen05.wait::ld.sync.aligned;"
+
+
+@pytest.mark.parametrize(("changes", "wanted"), [
+    ([], {}),
+    ([HALF], {"mma": "columns 16-31 of lanes 0-127"}),
+    ([("READ", LANES_OF_16.format(", ".join(f"%r{20 + at}" for at in range(32))))],
+     {"mma": "columns 0-31 of lanes 16-31, 48-63, 80-95, 112-127"}),
+    ([("{%r6}", "{%r0}")], {"st": "column 0 of lanes 0-127"}),  # zeros are not noted, other values are
+    ([("{%r6}", "{%r0}"), ("mov.pred %p4, 0", "mov.pred %p4, 1")], {}),  # the product adds to them
+    ([("{%r6}", "{%r0}"), ("mov.pred %p4, 0", "mov.pred %p4, 1"), HALF], {"mma": "columns 16-31 of lanes 0-127"}),
+])  # fmt: skip
+def test_columns_that_are_written_and_never_read_are_a_note(
+    changes: list[tuple[str, str]], wanted: dict[str, str]
+) -> None:
+    text = HANDOVER.replace("IDESC", str(1 << 4 | 4 << 17 | 8 << 24))
+    for old, new in [*changes, ("READ", read(32)), ("tcgen05", "\ntcgen05"),
+                     *((name, str(rows * 16 >> 4 << 16 | 128 >> 4 << 32 | 1 << 46))
+                       for name, rows in (("DA", 128), ("DB", 32)))]:  # fmt: skip
+        text = text.replace(old, new)
+    image, out = np.ones(2560, np.float16), np.zeros((128, 32), np.float32)
+    report = mmacalc.launch(mmacalc.load(text)["k"], 1, 128, image, out)
+    found = {}
+    for note in report.notes:
+        line, _, message = note.partition(": writes Tensor Memory that nothing reads: ")
+        if message:
+            found[text.splitlines()[int(line.split()[1]) - 1].split(".")[1]] = message
+    assert found == wanted, str(report)

@@ -31,6 +31,7 @@ from .statements import AXES
 from .tensor_map import TensorMapArgument
 from .tensor_maps import BYTES, map_at
 from .tensor_memory import TensorMemory
+from .tensor_unread import TensorWrites
 from .threads import Threads
 from .traffic import AccessCounter
 from .undefined import critical_registers, follow_bits, followed_by_bits
@@ -148,6 +149,7 @@ class Launch:
         self.findings: dict[tuple[Any, ...], PtxFinding] = {}
         self.remarks: dict[tuple[int, str], int] = {}  # by line and message: how often
         self.written: SharedWrites = SharedWrites(self.program, self.shared_size)
+        self.cells: TensorWrites = TensorWrites(self.program)
         self.executed = 0
         self.counts: list[int] = [0] * len(self.program.steps)  # by step, the threads that have executed it
         self.traffic = AccessCounter(_architecture(self.program.target))
@@ -271,7 +273,7 @@ class Launch:
         """
         self._run(tick)
         if all(finding.kind != "deadlock" for finding in self.findings.values()):
-            for step, message in self.written.notes():
+            for step, message in [*self.written.notes(), *self.cells.notes()]:
                 self.remark(step, message)
         self._note_unused()
         self.memory.commit()

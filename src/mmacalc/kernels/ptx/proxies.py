@@ -118,11 +118,16 @@ class ProxyFences:
         lacks = np.ones(len(accesses), bool)
         here = knowledge.first_team
         for one in self._teams_known(knowledge, team, group):
-            fences: ProxyFences | EndedFences | None = knowledge.shared.ended_fences.get(one)
-            learned, row = fences.learned if fences is not None else [], 0
-            if 0 <= one - here < len(self.order.clock):
-                fences, learned, row = self, knowledge.learned[one - here], one - here
-            if fences is None or fences.clocks is None:
+            fences: ProxyFences | EndedFences = self
+            row = one - here
+            if 0 <= row < len(self.order.clock):
+                learned = knowledge.learned[row]
+            elif one in knowledge.shared.ended_fences:
+                fences = ended = knowledge.shared.ended_fences[one]
+                learned, row = ended.learned, 0
+            else:
+                continue
+            if fences.clocks is None:
                 continue
             own = np.flatnonzero(lacks & (group == one))
             for each in fences.clocks[:, row, agent[own]]:

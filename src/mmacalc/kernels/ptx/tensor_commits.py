@@ -55,7 +55,8 @@ def _spaced(bands: Array) -> Any:
 
 class Operation:
     """A product or copy in flight of each of some threads, all in CTAs of their own: it is carried out when the
-    mbarrier of the thread's commit is waited for."""
+    mbarrier of the thread's commit is waited for. adds: to what its cells hold; whole: whether it writes all lanes of
+    its bands."""
 
     def __init__(  # noqa: PLR0913
         self, machine: Machine, step: Step, threads: Array, ctas: Array, carry_out: Callable[[Array], None],
@@ -67,6 +68,7 @@ class Operation:
         self.machine: Machine = machine
         self.step: Step = step
         self.threads: Array = threads
+        self.adds, self.whole = False, True
         self.ctas: Array = ctas
         self.carry_out: Callable[[Array], None] = carry_out
         self.cells: tuple[Array, Array] = cells
@@ -100,6 +102,7 @@ class Operation:
         """It is complete for threads, which learn of that by an agent at a clock; without one by themselves."""
         machine, memory = self.machine, self.machine.tensor_memory
         at = np.array([self.at[thread] for thread, _, _ in commits])
+        self._touches(self.ctas[at])
         self.carry_out(at)
         for thread, _, _ in commits:
             memory.piped.get(thread, {}).pop(self.number, None)
@@ -118,6 +121,17 @@ class Operation:
         done = np.zeros(len(self.threads), bool)
         done[at] = True
         self.reads = machine.async_reads.end_alike(self.reads, self.number, done)
+
+    def _touches(self, ctas: Array) -> None:
+        """Say what it reads and writes of the Tensor Memory of CTAs."""
+        unread, index = self.machine.tensor_memory.unread, self._index(ctas)
+        for columns in self.sources:
+            unread.read(cells_of(ctas.reshape(-1), np.arange(BANDS), columns))
+        if self.adds:
+            unread.read(index, self.machine.launch.cells.writers[self.step.index])
+        elif self.whole:
+            unread.replaced(index)
+        unread.wrote(index, self.step)
 
 
 class _Commit:

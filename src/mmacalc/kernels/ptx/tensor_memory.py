@@ -24,6 +24,7 @@ from .order import span
 from .tensor_commits import BAND, BANDS, cells_of, commit, complete_queues
 from .tensor_fences import AFTER, BEFORE, ThreadFences
 from .tensor_products import copy, multiply, shift
+from .tensor_unread import TensorUnread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class TensorMemory:
         # Compilers take a load as complete where its registers are used, without tcgen05.wait::ld.
         self.used_early: set[int] = {step.index for step in machine.program.early_reads()}
         self.fences: ThreadFences = ThreadFences(machine.order)
+        self.unread: TensorUnread = TensorUnread(machine.launch.cells, self.cells)
         self.allocations = 0
         self.made: dict[int, tuple[Step, Array]] = {}  # allocation -> its statement and threads
 
@@ -241,7 +243,7 @@ class TensorMemory:
             self._check_fences(step, int(threads[at]), writer[one], clock[one], before[one])
         return found
 
-    def unread(self, index: tuple[Array, Array, Any]) -> bool:
+    def not_loaded(self, index: tuple[Array, Array, Any]) -> bool:
         """Whether no load, and no operation in flight, has read cells (CTA, bands, columns) since their last write."""
         ctas, bands, _ = index
         places = zip(np.repeat(ctas[:, 0], bands.shape[1]).tolist(), bands.reshape(-1).tolist())
@@ -306,6 +308,7 @@ class TensorMemory:
         complete_queues([(queue, (thread, None, 0)) for thread, queue in self.queues.items()])
         self.queues = {}
         self.settle(list(self.stores))
+        self.unread.finish()
         for allocation in np.unique(self.owner[self.owner > 0]).tolist():
             step, number = self.made[allocation]
             self.machine.launch.find("tensor memory", step, "allocates columns that are never freed: tcgen05.dealloc "
@@ -497,6 +500,7 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
             if not fine:
                 memory.check(step, int(number[0]), cta, bands, used, True)
             memory.has_read(step, number, cta, bands, used)
+            memory.unread.read(cells_of(cta, bands, used[used < COLUMNS]))
             if not whole:
                 machine.launch.find("uninitialised", step, "reads Tensor Memory that nothing has written", number)
         file = np.zeros((len(names), len(warps), 32), np.uint32)
@@ -583,7 +587,7 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
         fine = np.zeros(len(warps), bool)
         if len({(cta, int(bands[0])) for _, cta, *_, bands in warps}) == len(warps):
             fine, index = _plain(memory, step, warps)
-            if fine.all() and memory.unread(index):
+            if fine.all() and memory.not_loaded(index):
                 _Stores(machine, step, warps, index, values).issue()
                 return
         for one, given, plain in zip(warps, values, fine.tolist()):
@@ -628,6 +632,8 @@ class _Stores:
         """Those of some warps, by their places, are there."""
         machine, memory, index = self.machine, self.machine.tensor_memory, self._touched(at)
         cells = self.ctas[at], self.lanes[at], self.columns[at]
+        memory.unread.replaced(index)
+        memory.unread.wrote(index, self.step)
         memory.cells[cells] = self.values[at]
         memory.written[cells] = True
         memory.busy[index] -= 1

@@ -105,8 +105,9 @@ def copy(compiler: Compiler, statement: Statement, step: Step) -> None:
 
                 carry_out = partial(_copied, machine, (cta, first + lane, base + column), places, (row, word), narrow)
                 one, where = np.array([thread]), np.array([[cta]])
-                Operation(machine, step, one, where, carry_out, (bands, used),
-                          [Reading(granules, np.zeros(1, np.int64), np.zeros(1, np.int64))])  # fmt: skip
+                operation = Operation(machine, step, one, where, carry_out, (bands, used),
+                                      [Reading(granules, np.zeros(1, np.int64), np.zeros(1, np.int64))])  # fmt: skip
+                operation.whole = len(np.unique(lane)) == len(bands) * BAND
 
     step.run = run
 
@@ -169,7 +170,10 @@ def shift(compiler: Compiler, statement: Statement, step: Step) -> None:
                         part = cells[cta, lane:, columns[0] : columns[-1] + 1]
                         part[:] = moved_up(part)
 
-                Operation(machine, step, np.array([thread]), np.array([[cta]]), carry_out, (bands, columns), [])
+                operation = Operation(
+                    machine, step, np.array([thread]), np.array([[cta]]), carry_out, (bands, columns), []
+                )
+                operation.adds = True  # what it moves stays
 
     step.run = run
 
@@ -354,8 +358,9 @@ class _Product:
                     _may_multiply(memory, step, thread, cta, form.bands, self.columns)
                 for columns in read_only.values():
                     _may_read(memory, step, thread, cta, columns)
-        Operation(self.machine, step, self.threads, self.ctas, self.carry_out, (form.bands, self.columns), reads,
-                  tuple(read_only.values()))  # fmt: skip
+        operation = Operation(self.machine, step, self.threads, self.ctas, self.carry_out, (form.bands, self.columns),
+                              reads, tuple(read_only.values()))  # fmt: skip
+        operation.adds, operation.whole = bool(self.values["accumulates"]), not self.mask
 
     def _shared(self, name: str) -> Reading:
         """Locate and check a matrix in shared memory; gives what is read."""
