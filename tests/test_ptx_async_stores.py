@@ -239,3 +239,58 @@ ld.param.u64 %d1, [p]; mbarrier.init.shared::cta.b64 [bar], 1; mov.u32 %r1, tile
 """)["k"]
     with pytest.raises(mmacalc.Error, match="is outside shared memory, which has"):
         mmacalc.launch(kernel, 1, 1, np.zeros(64, np.uint32))
+
+
+FLAGGED = """
+    mov.u32 %r2, %ctaid.x; setp.eq.u32 %p1, %r2, 0; mul.wide.u32 %d3, %r0, 4; add.u64 %d3, %d3, %d0;
+    setp.ne.u32 %p2, %r0, 0; @!%p1 bra READER;
+    st.global.u32 [%d3], %r0;
+    bar.sync 0; @%p2 bra DONE;
+    mov.u32 %r5, 1;
+    st.async.release.gpu.global.u32 [%d1], %r5;
+    bra DONE;
+READER: @%p2 bra MET;
+POLL: ld.acquire.gpu.global.u32 %r3, [%d1]; setp.eq.u32 %p3, %r3, 0; @%p3 bra POLL;
+MET: bar.sync 0;
+    ld.global.u32 %r4, [%d3]; add.u64 %d4, %d3, %d2; sub.u64 %d4, %d4, %d0; st.global.u32 [%d4], %r4;
+DONE:"""
+STORE, ADD = "st.async.release.gpu.global.u32 [%d1], %r5;", "red.async.release.gpu.global.add.u32 [%d1], %r5;"
+
+
+@pytest.mark.parametrize("schedule", [None, 1, 2])
+@pytest.mark.parametrize(("changes", "wanted"), [
+    ([], []),
+    ([(STORE, ADD)], []),
+    ([(STORE, STORE.replace("release.gpu", "mmio.release.sys"))], []),
+    ([(STORE, "mov.u64 %d5, 1; st.async.release.sys.b64 [%d1], %d5;")], []),
+    ([(STORE, "fence.acq_rel.gpu; " + ADD.replace("release", "relaxed"))], []),
+    ([(STORE, ADD.replace("release", "relaxed"))], [("race", "ld.global", "st.global")]),
+    ([("ld.acquire.gpu", "ld.relaxed.gpu")], [("race", "ld.global", "st.global")]),
+    ([(STORE, STORE + " ld.global.u32 %r3, [%d1]; st.global.u32 [%d2], %r3;")], [("race", "ld.global", "st.async")]),
+    ([(STORE, STORE + " st.async.release.gpu.u32 [%d1+4], %r6;")], [("uninitialised", "st.async", "")]),
+    ([("bar.sync 0;\n    ld", "bar.sync 0; ld.global.u32 %r6, [%d1]; st.global.u32 [%d1+4], %r6;\n    ld")], []),
+])  # fmt: skip
+def test_an_asynchronous_store_to_global_memory_releases_and_is_known_to_who_has_read_it(changes, wanted, schedule):
+    body = FLAGGED
+    for old, new in changes:
+        body = body.replace(old, new)
+    k = kernel(body.replace(";", ";\n"), 3, "sm_100a")
+    data, flag, out = np.zeros(64, np.uint32), np.zeros(2, np.uint32), np.zeros(64, np.uint32)
+    report = mmacalc.launch(k, 2, 64, data, flag, out, schedule=schedule)
+    found = [(one.kind, ".".join(one.text.split(" ")[-2 if one.text[0] == "@" else 0].split(".")[:2]),
+              ".".join(one.other_text.split(".")[:2])) for one in report.findings]  # fmt: skip
+    assert sorted({*found}) == sorted(wanted), str(report)
+    if not wanted:
+        assert (out == np.arange(64)).all()
+        assert flag[0] == 1
+
+
+def test_asynchronous_additions_to_global_memory_are_all_there_at_the_end() -> None:
+    k = kernel("add.u32 %r2, %r0, 1; neg.s32 %r3, %r2; cvt.s64.s32 %d2, %r3; st.async.release.gpu.u16 [%d1+8], %h0;"
+               .replace("%h0", "%h1").replace("st.async", "cvt.u16.u32 %h1, 7; st.async", 1)
+               + "red.async.release.sys.global.add.u32 [%d0], %r2; red.async.release.gpu.add.s64 [%d1], %d2;",
+               2, "sm_100a")  # fmt: skip
+    total, wide = np.zeros(1, np.uint32), np.zeros(2, np.int64)
+    report = mmacalc.launch(k, 3, 64, total, wide)
+    assert report.findings == ()
+    assert (total[0], wide.tolist()) == (3 * 64 * 65 // 2, [-3 * 64 * 65 // 2, 7])

@@ -122,7 +122,7 @@ def _load(compiler: Compiler, statement: Statement, step: Step) -> None:
     address = compiler.address(operand)
     step.critical = frozenset(compiler.accessed[0])
     size = _size_of(compiler, space, count * dtype.itemsize)
-    registers = [_index_of(compiler, name) for name in names]
+    registers = [index_of(compiler, name) for name in names]
     if space in ("shared", "generic") and access_of(statement.root, statement.modifiers).scope:
         step.polls = compiler.repeats(step, POLLING)
         compiler.program.polls_shared |= step.polls
@@ -167,7 +167,7 @@ def _size_of(compiler: Compiler, space: str, size: int) -> int:
     return size
 
 
-def _index_of(compiler: Compiler, operand: Any) -> int | None:
+def index_of(compiler: Compiler, operand: Any) -> int | None:
     return compiler.frame.register(operand.name) if isinstance(operand, Register) else None
 
 
@@ -297,7 +297,7 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
     step.critical = frozenset(compiler.accessed[0])
     sources = [compiler.source(name, type_) for name in names]
     size = _size_of(compiler, space, count * dtype.itemsize)
-    registers = [_index_of(compiler, name) for name in names]
+    registers = [index_of(compiler, name) for name in names]
 
     def run(machine: Machine, threads: Threads) -> None:
         at = address(machine, threads)
@@ -318,7 +318,7 @@ def _store(compiler: Compiler, statement: Statement, step: Step) -> None:
     def part(machine: Machine, threads: Threads, at: Array, where: str, data: Array) -> None:
         write_memory(machine, step, threads, at, where, data)
         if machine.undefined:
-            _store_undefined(machine, step, threads, at, where, registers, dtype.itemsize)
+            store_undefined(machine, step, threads, at, where, registers, dtype.itemsize)
 
     step.run = run
 
@@ -346,7 +346,7 @@ def write_memory(machine: Machine, step: Step, threads: Threads, at: Array, spac
         machine.check_lanes(step, threads, offsets, data, machine.launch.memory.data, machine.launch.order.place)
 
 
-def _store_undefined(
+def store_undefined(
     machine: Machine, step: Step, threads: Threads, at: Array, space: str, registers: list[int | None], each: int
 ) -> None:
     """Undefined values make bytes of shared and local memory undefined; in global memory they are a finding. A word of
@@ -418,7 +418,7 @@ class _Atomic:
         parts: list[Any] = [given[0] if self.count > 1 else given[:1]]
         parts += [given[1:2]] if self.kind == "cas" else []
         self.sources = [[compiler.source(one, type_) for one in part] for part in parts]
-        self.registers = [[_index_of(compiler, one) for one in part] for part in parts]
+        self.registers = [[index_of(compiler, one) for one in part] for part in parts]
         self.dtype = DTYPES[type_]
         self.size = self.count * self.dtype.itemsize
         if self.space in ("shared", "generic"):
@@ -441,7 +441,7 @@ class _Atomic:
             for lane in range(self.count):
                 old[lane][mask] = found[lane]
             for group in self.registers if machine.undefined else ():
-                _store_undefined(machine, self.step, some, place, where, group, self.dtype.itemsize)
+                store_undefined(machine, self.step, some, place, where, group, self.dtype.itemsize)
 
         if self.space == "generic":
             by_space(machine, threads, at, part)

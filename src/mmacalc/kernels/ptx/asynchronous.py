@@ -114,9 +114,12 @@ class Barrier:
 
 
 class _Flight:
-    """A bulk copy: what it does when it arrives, the bytes that it writes or reads, and how its end is known."""
+    """An operation in flight: what it does when it arrives, the bytes of shared memory that it writes or reads, how its
+    end is known. alone: by nothing, so that it may arrive at any time."""
 
-    __slots__ = ("barriers", "deliver", "granules", "group", "number", "reads", "source_read", "step", "thread")
+    __slots__ = (
+        "alone", "barriers", "deliver", "granules", "group", "number", "reads", "source_read", "step", "thread",
+    )  # fmt: skip
     granules: Array
     number: int
     reads: bool
@@ -126,6 +129,7 @@ class _Flight:
     deliver: Any
     group: int
     source_read: bool
+    alone: bool
 
     def __init__(
         self,
@@ -139,6 +143,7 @@ class _Flight:
     ) -> None:
         self.number, self.step, self.thread, self.granules, self.reads = number, step, thread, granules, reads
         self.deliver, self.barriers, self.group, self.source_read = deliver, barriers, -1, False
+        self.alone = False
 
 
 class Asynchronous:
@@ -488,11 +493,11 @@ class Asynchronous:
         machine.events += 1
 
     def complete_one(self) -> bool:
-        """Of each team the oldest copy that completes by an mbarrier arrives, so that teams that do the same stay
-        together. Returns whether there was one."""
+        """Of each team the oldest copy that completes by an mbarrier, or by itself, arrives, so that teams that do the
+        same stay together. Returns whether there was one."""
         first: dict[int, _Flight] = {}
         for flight in self.flights.values():
-            if flight.barriers:
+            if flight.barriers or flight.alone:
                 first.setdefault(int(self.machine.team_of[flight.thread]), flight)
         carry_out(flight.deliver for flight in first.values())
         if not complete_alike(self, list(first.values())):
@@ -504,7 +509,7 @@ class Asynchronous:
         for thread in threads.number.tolist():
             number = self.committed.get(thread, 0)
             for flight in self.flights.values():
-                if flight.thread == thread and flight.group < 0 and not flight.barriers:
+                if flight.thread == thread and flight.group < 0 and not flight.barriers and not flight.alone:
                     flight.group = number
             self.committed[thread] = number + 1
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .knowledge import AGENT, CLOCK, GPU, MOST_CLOCK, NO_STEP, Access
+from .knowledge import AGENT, GPU, NO_STEP, Access
 from .proxies import ProxyFences
 
 TYPE_CHECKING = False
@@ -91,10 +91,9 @@ class GlobalCopies:
     """The bulk copies of a grid in global memory."""
 
     order: GlobalOrder
-    issued: int
 
     def __init__(self, order: GlobalOrder) -> None:
-        self.order, self.issued = order, 0
+        self.order = order
         self.flying: dict[int, GlobalStore] = {}  # by mark
 
     # --- loads ---
@@ -137,10 +136,7 @@ class GlobalCopies:
         """A thread issues a copy that writes granules, the bytes `places` of `data` as it is now."""
         order, thread = self.order, int(one.number[0])
         access = REDUCTION if reduces else WEAK
-        self.issued += 1
-        team = int(machine.team_of[thread]) + machine.knowledge.first_team
-        number = (team + 1) * order.stride - 1  # an agent that nobody knows anything of
-        mark = number + 1 << AGENT | 1 + self.issued % (MOST_CLOCK - 1) << CLOCK | min(step.index, NO_STEP)
+        mark: int = order.unknown(int(machine.team_of[thread]) + machine.knowledge.first_team, step)
         store = GlobalStore(step, thread, at, places, mark, access)
         if not order.enabled or not len(at):
             return store

@@ -54,6 +54,7 @@ class GlobalOrder:
     strong: bool
     entered: bool
     count: int
+    issued: int
     enabled: bool
     copies: GlobalCopies
     suspects: Suspects
@@ -81,7 +82,7 @@ class GlobalOrder:
         self.copied: dict[int, list[tuple[Array, int]]] = {}  # as `listed`, of bulk copies
         self.copies = GlobalCopies(self)
         self.ended_fences: dict[int, EndedFences] = {}  # between generic and async proxy, by team
-        self.count = 0
+        self.count = self.issued = 0
         self.kinds: dict[int, Access] = {}
         self.enabled = int(np.prod(launch.grid)) // launch.cluster_size * self.stride < 1 << 63 - AGENT
 
@@ -162,6 +163,25 @@ class GlobalOrder:
             return
         self._written(machine, step, threads, offsets, size, access, None)
         self.hand_on(machine, step, threads, offsets, wrote)
+
+    def arrives_later(self, machine: Machine, step: Step, threads: Threads, offsets: Array, size: int) -> None:
+        """Threads issue strong writes that arrive at a time that nothing tells: only who reads them by a strong
+        operation knows of them, the threads themselves not excepted."""
+        access = self.access(step)
+        if not self.enabled:
+            return
+        self._store_regions(offsets)
+        at, width = self.granules(offsets, size)
+        if width:
+            self._check(machine, step, threads, at, width, access, "writes", None)
+            teams = _wide(threads.team.astype(np.int64), width) + machine.knowledge.first_team
+            self.mark_written(at, self.unknown(teams, step), access.scope)
+
+    def unknown(self, team: Any, step: Step) -> Any:
+        """An access of an agent of teams of which nobody knows anything, a new one each time."""
+        self.issued += 1
+        clock = 1 + self.issued % (MOST_CLOCK - 1)
+        return (team + 1) * self.stride << AGENT | clock << CLOCK | min(step.index, NO_STEP)
 
     def hand_on(self, machine: Machine, step: Step, threads: Threads, offsets: Array, wrote: Array | None) -> None:
         """What atomic operations acquire and release."""
@@ -287,8 +307,8 @@ class GlobalOrder:
         else:
             self.copied.setdefault(region, []).append((at, access))
 
-    def mark_written(self, at: Array, access: int, scopes: int) -> None:
-        """Granules are written by a bulk copy."""
+    def mark_written(self, at: Array, access: Array | int, scopes: int) -> None:
+        """Granules are written by asynchronous operations."""
         self.writes[at] = access
         self.reads[at], self.strong = 0, True
         self.log.forget(at)
@@ -415,7 +435,8 @@ class GlobalOrder:
             cta = machine.cta_of[threads.number[lanes]] + machine.first
             number = (before >> AGENT) - 1
             size, threads_of = self.launch.cluster_size, self.launch.block_size
-            other = number // self.stride * size + number % self.stride // threads_of
+            # An operation in flight counts as one of the last CTA of its cluster.
+            other = number // self.stride * size + np.minimum(number % self.stride // threads_of, size - 1)
             reach = np.where(cta == other, CTA, np.where(cta // size == other // size, CLUSTER, GPU))
             fine |= (scopes >= reach) & (access.scope >= reach)
         left = np.flatnonzero(~fine)
@@ -478,7 +499,15 @@ class GlobalOrder:
     def _flies(
         self, machine: Machine, step: Step, threads: Any, lane: int, granule: int, does: str, other: Step | None
     ) -> None:
-        """A byte is touched that a bulk copy in flight writes."""
+        """A byte is touched that an operation in flight writes."""
+        if other is not None and other.statement.root != "cp":
+            kind = "reduction" if other.statement.root == "red" else "store"
+            machine.launch.find(
+                "race", step, f"{does} {self.place(granule * self.granule)}, which an asynchronous {kind} writes, at a "
+                "time that is open: only who has read what it wrote by a strong operation, such as ld.acquire, knows "
+                "of it", threads.number[lane : lane + 1], other,
+            )  # fmt: skip
+            return
         machine.launch.find(
             "wait", step, f"{does} {self.place(granule * self.granule)}, which a bulk copy writes that is not waited "
             "for: cp.async.bulk.wait_group (without .read) of the thread that issued it must come before",

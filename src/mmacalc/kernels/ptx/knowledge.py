@@ -331,25 +331,35 @@ class Knowledge:
         what is there."""
         if not self.shared.communicates or not (access.releases or self.any_fence or replaces):
             return
-        flags, machine = self.shared.flags, self.machine
         for thread, place in zip(threads.number.tolist(), offsets.tolist()):
-            far, old = self._made(thread, access.scope, access.releases), flags.get(place)
-            near = far or self._made(thread, CTA, access.releases)
-            if old is not None and not replaces:
-                old.observers.clear()
-            if near is None and (old is None or not replaces):
-                continue
-            flag = flags[place] = Flag() if old is None or replaces else old
-            team = int(machine.team_of[thread]) + self.first_team
-            cta = machine.first + int(machine.cta_of[thread])
-            if near is not None:
-                flag.cta[cta] = near.joined(flag.cta.get(cta))
-            if far is not None and access.scope >= CLUSTER:
-                flag.team[team] = far.joined(flag.team.get(team))
-            if far is not None and access.scope >= GPU:
-                flag.everywhere = far.joined(flag.everywhere)
+            self.leave(thread, place, access, self.makes_known(thread, access), replaces)
         if access.releases:
-            machine.order.tick(threads.team, threads.member)
+            self.machine.order.tick(threads.team, threads.member)
+
+    def makes_known(self, thread: int, access: Access) -> tuple[Snapshot | None, Snapshot | None]:
+        """What a strong write of a thread makes known: as far as its scope reaches, and in its CTA."""
+        far = self._made(thread, access.scope, access.releases)
+        return far, far or self._made(thread, CTA, access.releases)
+
+    def leave(
+        self, thread: int, place: int, access: Access, made: tuple[Snapshot | None, Snapshot | None], replaces: bool
+    ) -> None:
+        """What a strong write of a thread makes known stays at a location."""
+        flags, machine, (far, near) = self.shared.flags, self.machine, made
+        old = flags.get(place)
+        if old is not None and not replaces:
+            old.observers.clear()
+        if near is None and (old is None or not replaces):
+            return
+        flag = flags[place] = Flag() if old is None or replaces else old
+        team = int(machine.team_of[thread]) + self.first_team
+        cta = machine.first + int(machine.cta_of[thread])
+        if near is not None:
+            flag.cta[cta] = near.joined(flag.cta.get(cta))
+        if far is not None and access.scope >= CLUSTER:
+            flag.team[team] = far.joined(flag.team.get(team))
+        if far is not None and access.scope >= GPU:
+            flag.everywhere = far.joined(flag.everywhere)
 
     # --- acquire ---
 

@@ -77,7 +77,7 @@ st        relaxed|release SCOPE [SPACE] [EVICT1] [EVICT2] [HINT] [VEC] ANY : [],
 st        mmio relaxed sys [global] [VEC] ANY : [], V$~
 st        async [weak] [shared::cluster] BYTES [VEC] WORD : [], V$, []
 st        async [weak] [shared::cluster] BYTES v4 b32|u32|s32|f32 : [], V$, []
-st        async [mmio] release gpu|sys [global] WORD : [], $
+st        async [mmio] release gpu|sys [global] WORD|b8|u8|s8|b16|u16|s16 : [], $
 st        bulk [weak] [shared::cta] : [], u32/u64, #
 atom      [SEM] [SCOPE] [BOTH] add [HINT] u32|s32|u64|f32|f64 : =$_, [], $, HINT?u64
 atom      [SEM] [SCOPE] [BOTH] min|max [HINT] u32|s32|u64|s64 : =$_, [], $, HINT?u64
@@ -99,7 +99,7 @@ red       async relaxed cluster [shared::cluster] BYTES inc|dec u32 : [], $, []
 red       async relaxed cluster [shared::cluster] BYTES min|max u32|s32 : [], $, []
 red       async relaxed cluster [shared::cluster] BYTES and|or|xor b32 : [], $, []
 red       async relaxed cluster [shared::cluster] BYTES add u32|s32|u64|s64 : [], $, []
-red       async [mmio] relaxed|release gpu|sys [global] add u32|s32|u64 : [], $
+red       async [mmio] relaxed|release gpu|sys [global] add u32|s32|u64|s64 : [], $
 multimem  ld_reduce [weak] [global] min|max|add|and|or|xor b32|b64|u32|u64|s32|s64 : =$, [64]
 multimem  ld_reduce relaxed|acquire SCOPE [global] min|max|add|and|or|xor b32|b64|u32|u64|s32|s64 : =$, [64]
 multimem  ld_reduce [weak] [global] min|max|add [acc::f32|acc::f16] [VEC] MULTI : =V$, [64]
