@@ -12,7 +12,6 @@ import mmacalc
 from mmacalc.arithmetic.codecs import decode
 from mmacalc.families.shared_memory import PATTERNS
 from mmacalc.formats import named
-from mmacalc.kernels.ptx.tensor_map import SWIZZLES
 
 KERNEL = """.version 8.8
 .target {target}
@@ -92,7 +91,7 @@ def tensor(element: str, swizzle: str) -> tuple[np.ndarray, tuple[int, int], np.
     return raw.view(TYPES[element]), (ROWS, width), raw
 
 
-@pytest.mark.parametrize("swizzle", SWIZZLES)
+@pytest.mark.parametrize("swizzle", TABLES)
 @pytest.mark.parametrize("element", TYPES)
 def test_a_copy_puts_each_byte_where_the_isas_table_of_the_swizzle_has_it(element: str, swizzle: str) -> None:
     x, (rows, width), raw = tensor(element, swizzle)
@@ -117,7 +116,7 @@ def test_a_copy_puts_each_byte_where_the_isas_table_of_the_swizzle_has_it(elemen
     assert np.array_equal(out[: wide.size], want[: wide.size])
 
 
-@pytest.mark.parametrize("swizzle", SWIZZLES)
+@pytest.mark.parametrize("swizzle", TABLES)
 @pytest.mark.parametrize("element", [one for one in TYPES if one not in PADDED])
 def test_a_store_with_the_swizzle_of_the_load_gives_the_box_back(element: str, swizzle: str) -> None:
     x, (rows, width), raw = tensor(element, swizzle)
@@ -166,6 +165,8 @@ def test_what_tensor_copies_do_not_have_is_refused_by_name() -> None:
     x, box, raw = tensor("b4x16_p64", "128B")
     y, wide, _ = tensor("f32", "128B base32B")
     four, atoms = mmacalc.tensor_map(x, box, element="b4x16_p64"), mmacalc.tensor_map(y, wide, swizzle="128B base32B")
+    flips = mmacalc.tensor_map(y, wide, swizzle="128B base32B flip8B")
+    rounds = mmacalc.tensor_map(y, wide, swizzle="128B base32B", element="tf32")
     load, store = (lambda first: LOAD.format(size=704, at=f"{first}, 0")), STORE.format(at="0, 0")
     reduce = store.replace("cp.async", "cp.reduce.async", 1).replace("cta.tile", "cta.add.tile")
     cases = (
@@ -173,6 +174,8 @@ def test_what_tensor_copies_do_not_have_is_refused_by_name() -> None:
         (four, "sm_100a", {"work": reduce}, "no reductions of .b4x16_p64"),
         (four, "sm_90a", {"work": load(0)}, ".b4x16_p64 is not of this target: sm_100 and later have it"),
         (atoms, "sm_90a", {"work": load(0)}, "the swizzle 128B base32B is not of this target"),
+        (flips, "sm_100a", {"work": store}, "the swizzle 128B base32B flip8B is for loads alone"),
+        (rounds, "sm_100a", {"work": reduce}, "reductions of .tf32 by tensor copies are not covered"),
         (four, "sm_100a", {"work": load(64)}, "first coordinate counts elements .* multiple of 128; got 64"),
     )
     for made, target, parts, says in cases:

@@ -35,7 +35,7 @@ B: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra B;
 REPLACE = "tensormap.replace.tile.{}.shared::cta.b1024.b{} [%r2], {};"
 FIELDS = {  # by the fields and their values: what is said; nothing where the driver takes them
     ("box_dim 32 0, 16", "box_dim 32 1, 8"): "",
-    ("element_stride 32 1, 8",): "",
+    ("element_stride 32 1, 8", "box_dim 32 1, 64"): "",
     ("box_dim 32 0, 0",): "line 11: .* box_dim 0 is 0; it is 1 to 256",
     ("box_dim 32 1, 257",): "line 11: .* box_dim 1 is 257; it is 1 to 256",
     ("element_stride 32 0, 0",): "line 11: .* element_stride 0 is 0; it is 1 to 8",
@@ -50,11 +50,12 @@ FIELDS = {  # by the fields and their values: what is said; nothing where the dr
     ("swizzle_mode 32 2",): "",
     ("elemtype 32 15",): "line 17: .*the innermost dimension has 32 elements of .b6x16_p32; .* a multiple of 128",
     ("elemtype 32 14", "global_dim 32 0, 128"): "line 17: .*innermost axis has 8 bytes; of .b4x16_p64 it has 64",
-    ("swizzle_mode 32 4",): "line 17: .*the swizzle of 96 bytes .* is not covered",
+    ("swizzle_mode 32 4",): "line 17: .*the swizzle 96B is not of this target: sm_103a has it",
+    ("fill_mode 32 1", "elemtype 32 2"): "line 17: .*elements of .u32 outside the tensor are NaN, which floats alone",
     ("swizzle_mode 32 7",): "line 17: .*there is no tensor map at",
-    ("swizzle_mode 32 3", "swizzle_atomicity 32 1"): "",
-    ("swizzle_mode 32 3", "swizzle_atomicity 32 3"): "",
-    ("swizzle_mode 32 3", "swizzle_atomicity 32 2"): "line 17: .*8B flip is not covered: which lines it flips",
+    ("box_dim 32 0, 32", "box_dim 32 1, 4", "swizzle_mode 32 3", "swizzle_atomicity 32 1"): "",
+    ("box_dim 32 0, 32", "box_dim 32 1, 4", "swizzle_mode 32 3", "swizzle_atomicity 32 3"): "",
+    ("box_dim 32 0, 32", "box_dim 32 1, 4", "swizzle_mode 32 3", "swizzle_atomicity 32 2"): "",
     ("swizzle_mode 32 2", "swizzle_atomicity 32 1"): "line 17: .*mode 2 and atomicity 1: only 128B",
     ("swizzle_atomicity 32 4",): "line 11: .*swizzle_atomicity is 4; it is 0 to 3",
 }
@@ -75,8 +76,8 @@ def test_a_tensor_map_that_the_driver_would_refuse_stops_the_launch_by_its_field
             mmacalc.launch(kernel, 1, 32, given, made, out)
         return
     assert mmacalc.launch(kernel, 1, 32, given, made, out).findings == ()
-    if "swizzle_atomicity" in fields[-1]:  # parts of 32 and 64 bytes are exchanged in a line of two rows
-        assert np.sort(out).tolist() == [*range(16), *range(32, 48)]
+    if "swizzle_atomicity" in fields[-1]:  # parts of the first line are exchanged
+        assert np.sort(out).tolist() == [*range(32)]
         return
     assert (np.sort(out[:8]) == np.arange(8)).all()  # a swizzle exchanges parts of four
 
@@ -175,3 +176,76 @@ def test_a_tensor_map_may_repeat_an_axis_by_a_stride_of_0(tmp_path: Path) -> Non
     for strides in ((-32, 4), (24, 4)):
         with pytest.raises(mmacalc.Error, match="strides of the outer axes are multiples of 16 bytes, from 0 up"):
             mmacalc.tensor_map(np.ndarray((2, 8), np.int32, np.zeros(99, np.int32), 200, strides), (2, 8))
+
+
+LOAD = """.version 8.8
+.target {target}
+.address_size 64
+.visible .entry k(.param .align 64 .b8 map[128], .param .u64 out) {{
+ .reg .b32 %r<9>; .reg .b64 %d<4>; .reg .pred %p<3>;
+ .shared .align 1024 .b8 tile[2048]; .shared .align 8 .b64 bar;
+ mov.b64 %d0, map; ld.param.u64 %d1, [out]; mov.u32 %r0, %tid.x; mov.u32 %r1, tile; mad.lo.u32 %r2, %r0, 4, %r1;
+ mov.b32 %r3, -1; st.shared.b32 [%r2], %r3; fence.proxy.async.shared::cta; bar.sync 0; setp.ne.u32 %p0, %r0, 0;
+ @%p0 bra A; mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster;
+ mbarrier.arrive.expect_tx.shared.b64 _, [bar], {size}; add.u32 %r4, %r1, {start}; mov.b32 %r5, 0; mov.b32 %r6, {row};
+ cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r4], [%d0, {{%r5, %r6}}], [bar];
+B: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra B;
+A: bar.sync 0; ld.shared.b32 %r7, [%r2]; mul.wide.u32 %d2, %r0, 4; add.u64 %d1, %d1, %d2; st.global.b32 [%d1], %r7;
+ ret; }}
+"""
+
+
+def loaded(array: np.ndarray, box: tuple[int, int], size: int, *, start: int = 0, row: int = 0,
+           target: str = "sm_100a", **options: object) -> np.ndarray:  # fmt: skip
+    """The words of shared memory after a tensor copy, -1 where it has written none."""
+    kernel = mmacalc.load(LOAD.format(target=target, size=size, start=start, row=row))["k"]
+    out = np.zeros(512, np.uint32)
+    report = mmacalc.launch(kernel, 1, 512, mmacalc.tensor_map(array, box, **options), out)
+    assert report.findings == ()
+    return out
+
+
+# Measured on an RTX 5080 (github.com/roundandr/Allegro, verification/cocotb/golden): the box of an array whose word i
+# is i + 1, in rows of 32, and of some bytes of shared memory the words that were there.
+MEASURED = {
+    ("128B", (5, 8), (2, 1), 96, 0): {0: 1, 28: 8, 128: 69, 144: 65, 288: 129, 316: 136, 32: -1, 384: -1},
+    ("32B", (8, 8), (), 256, 128): {128: 5, 144: 1, 160: 37, 256: 129, 380: 232},
+    ("64B", (8, 16), (), 512, 128): {128: 5, 176: 9, 256: 73, 384: 141, 512: 193, 636: 240},
+    ("128B base32B", (8, 32), (), 1024, 128): {128: 9, 160: 1, 256: 49, 384: 89, 640: 137, 1024: 225},
+    ("128B base32B flip8B", (8, 32), (), 1024, 0): {0: 1, 128: 43, 136: 41, 160: 35, 256: 81, 384: 123, 896: 251},
+    ("128B base32B flip8B", (8, 32), (), 1024, 128): {128: 11, 136: 9, 160: 3, 256: 49, 384: 91, 640: 139, 1024: 225},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("copy", MEASURED, ids=str)
+def test_a_tile_lies_in_shared_memory_where_a_gpu_was_measured_to_put_it(copy: tuple) -> None:
+    swizzle, box, steps, size, start = copy
+    words = np.arange(1, 257, dtype=np.uint32).reshape(8, 32)
+    found = loaded(words, box, size, start=start, swizzle=swizzle, steps=steps).view(np.int32)
+    assert {byte: int(found[byte // 4]) for byte in MEASURED[copy]} == MEASURED[copy]
+    assert np.count_nonzero(found != -1) * 4 == size
+
+
+def test_rows_of_96_bytes_follow_each_other_and_are_exchanged_in_every_second_line() -> None:
+    bytes_ = np.arange(384, dtype=np.uint16).astype(np.uint8).reshape(4, 96)
+    found = loaded(bytes_, (4, 96), 384, swizzle="96B", target="sm_103a").view(np.uint8)
+    place = np.arange(384)
+    assert (found[place ^ place >> 3 & 16] == bytes_.reshape(-1)).all()
+    with pytest.raises(mmacalc.Error, match="the swizzle 96B is not of this target"):
+        loaded(bytes_, (4, 96), 384, swizzle="96B")
+
+
+def test_loads_round_to_tf32_and_fill_with_nan_as_a_gpu_was_measured_to() -> None:
+    given = [0x3F801001, 0x3F803000, 0x3F805000, 0x80000001, 1, 0x7FFFFF, 0x7F800001, 0x7FC00001, 0xFF800001,
+             0x7F800000, 0xFF800000, 0xBF801000, 0x3FFFFFFF, 0x2000, 0x80000000, 0]  # fmt: skip
+    want = [0x3F802000, 0x3F804000, 0x3F804000, 0x80000000, 0, 0x800000, *[0x7FFFE000] * 3, 0x7F800000, 0xFF800000,
+            0xBF800000, 0x40000000, 0x2000, 0x80000000, 0]  # fmt: skip
+    values = np.array(given, np.uint32).view(np.float32).reshape(1, 16)
+    for element, words in (("tf32", want), ("tf32.ftz", want), ("f32", given), ("f32.ftz", given)):
+        assert loaded(values, (2, 16), 128, element=element)[:32].tolist() == [*words, *[0] * 16]
+        found = loaded(values, (2, 16), 128, element=element, fill="nan")
+        assert found[:32].tolist() == [*words, *[0x7FF77FF7] * 16]
+    halves = loaded(np.ones((2, 8), np.float16), (1, 8), 16, row=2, fill="nan").view(np.uint16)
+    assert halves[:8].tolist() == [0x7FF7] * 8
+    with pytest.raises(mmacalc.Error, match="fill is 'zeros', or 'nan' of f16"):
+        mmacalc.tensor_map(np.ones((2, 8), np.uint16), (1, 8), fill="nan")

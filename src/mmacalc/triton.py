@@ -419,10 +419,10 @@ def _with_descriptors(values: list[Any], metadata: Any, maps_run: bool) -> list[
         fills, rounds = getattr(value, "padding", "zero") == "nan", bool(getattr(value, "round_f32_to_tf32", False))
         if not maps:
             given += [tensors.pointer(value.base), *sizes, int(fills), int(rounds), *sizes]
-        elif fills or rounds:
+        elif (fills or rounds) and not maps_run:
             what = "padding='nan'" if fills else "round_f32_to_tf32"
-            raise Error(f"{what} of a tensor descriptor is not covered where it becomes a tensor map or gfx1250's "
-                        "descriptor, which fill with zeros: sm_90 and newer, gfx1250")  # fmt: skip
+            raise Error(f"{what} of a tensor descriptor is not covered where it becomes gfx1250's descriptor, which "
+                        "fills with zeros")  # fmt: skip
         elif not maps_run:
             given += [_tensor_descriptor(tensors.pointer(value.base), value, maps.pop(0), metadata.num_warps), *sizes]
         else:
@@ -441,6 +441,9 @@ def _tensor_map(tensors: _Tensors, value: Any, meta: dict[str, Any]) -> Any:
         options["steps"] = tuple(value.element_strides or ())
     if meta.get("fp4_padded"):
         element, box[-1] = "b4x16_p64", box[-1] // 2  # Triton counts elements of 4 bits
+    if getattr(value, "round_f32_to_tf32", False):
+        element = "tf32"
+    options["fill"] = "nan" if getattr(value, "padding", "zero") == "nan" else "zeros"
     swizzle = ("none", "32B", "64B", "128B")[meta["swizzle"]]
     return tensor_map(array, box, swizzle=swizzle, element=element, **options)
 

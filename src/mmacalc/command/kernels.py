@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..base.checks import number, real, whole
 from ..base.errors import Error, plural
 from ..base.records import TupleRecord
-from ..families.shared_memory import PATTERNS
+from ..families.shared_memory import COPY_PATTERNS
 from . import number as number_option
 from . import option
 
@@ -35,7 +35,7 @@ LAUNCH = (
 """The options of a launch."""
 
 OUTPUT, MAP, BUFFER = "out:", "map:", "buffer:"
-ELEMENTS = ("bf16", "b4x16", "b4x16_p64", "b6x16_p32")
+ELEMENTS = ("bf16", "tf32", "b4x16", "b4x16_p64", "b6x16_p32")
 """Types of a tensor map that arrays do not say themselves."""
 
 
@@ -133,14 +133,14 @@ def _map(word: str) -> tuple[tuple[tuple[int, ...], str, str | None], str]:
         raise Error(
             f"--args: '{word[:60]}': map: begins with the box of the tensor map, such as map:64x64:128B:a.npy"
         ) from None
-    options = {name.lower().replace(" ", "-"): name for name in (*PATTERNS, *ELEMENTS)}
+    options = {name.lower().replace(" ", "-"): name for name in (*COPY_PATTERNS, *ELEMENTS)}
     found: dict[str, str] = {}
     while (option := options.get(rest.partition(":")[0].lower())) is not None:
         found["element" if option in ELEMENTS else "swizzle"] = option
         rest = rest.partition(":")[2]
     wrong = rest.partition(":")[0]
     if wrong.partition("-")[0][:-1].isdigit() and wrong.partition("-")[0][-1:] in "bB":
-        known = ", ".join(name.replace(" ", "-") for name in PATTERNS)
+        known = ", ".join(name.replace(" ", "-") for name in COPY_PATTERNS)
         raise Error(f"--args: the swizzle of a tensor map is one of {known}; got '{wrong}'")
     return (sizes, found.get("swizzle", "none"), found.get("element")), rest
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = [
+    "COPY_PATTERNS",
     "PADDED_ROW",
     "PATTERNS",
     "SWIZZLES",
@@ -42,7 +43,8 @@ class Swizzle(TupleRecord):
     the line of 128 bytes. That is CuTe's Swizzle<bits, base, 7 - base>.
 
     Attributes:
-        name: as it is written here. code: in a descriptor of wgmma, -1 where there is none.
+        name: as it is written here. code: in a descriptor of wgmma, -1 where there is none. flips: whether the halves
+        of each 16 bytes are exchanged in every second line. row: the bytes of a row, 0 where bits and base say it.
 
     >>> [one.rows for one in PATTERNS.values()]
     [8, 8, 8, 8, 4, 2]
@@ -52,11 +54,13 @@ class Swizzle(TupleRecord):
     bits: int
     base: int
     code: int
+    flips: bool = False
+    row: int = 0
 
     @property
     def row_bytes(self) -> int:
         """The bytes of a row of an atom."""
-        return 1 << self.base + self.bits
+        return self.row or 1 << self.base + self.bits
 
     @property
     def shift(self) -> int:
@@ -75,7 +79,8 @@ class Swizzle(TupleRecord):
 
     def __call__(self, place: Any) -> Any:
         """Byte addresses, a number or an array, after the swizzle; its own inverse."""
-        return place ^ (place >> self.shift & self.mask)
+        found = place ^ (place >> self.shift & self.mask)
+        return found ^ (place >> LINE - 3 & 8) if self.flips else found
 
     def linear(self, across: Any, byte: Any, mn_major: bool, leading: int, stride: int) -> Any:
         """The byte of a matrix of atoms before the swizzle, of numbers or of arrays.
@@ -98,6 +103,13 @@ PATTERNS = {
         ("128B base32B", 2, 5, -1), ("128B base64B", 1, 6, -1),
     )
 }  # fmt: skip
+COPY_PATTERNS = PATTERNS | {
+    "128B base32B flip8B": Swizzle("128B base32B flip8B", 2, 5, -1, flips=True),
+    "96B": Swizzle("96B", 1, 4, -1, row=96),
+}
+"""Those of tensor copies (PTX ISA 5.5.7). Which lines are flipped was measured on an RTX 5080, as the other patterns of
+128 bytes and the rows of a box that is narrower (github.com/roundandr/Allegro, verification/cocotb/golden); of 96B two
+readings of the ISA's figure 32 agree (numsim, tma/swizzle.rs; hbfsim), and nothing was measured."""
 SWIZZLES = {name: one for name, one in PATTERNS.items() if one.code >= 0}
 """Those of wgmma."""
 PADDED_ROW = 128

@@ -178,7 +178,7 @@ class GlobalOrder:
             self.mark_written(at, self.unknown(teams, step), access.scope)
 
     def unknown(self, team: Any, step: Step) -> Any:
-        """An access of an agent of teams of which nobody knows anything, a new one each time."""
+        """An access of an agent of teams of which no thread knows anything, a new one each time."""
         self.issued += 1
         clock = 1 + self.issued % (MOST_CLOCK - 1)
         return (team + 1) * self.stride << AGENT | clock << CLOCK | min(step.index, NO_STEP)

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...families.shared_memory import PATTERNS, element_byte
+from ...families.shared_memory import COPY_PATTERNS, PATTERNS, element_byte
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEADING_IS_ABSOLUTE", "Descriptors", "matrix_granules", "matrix_offsets"]
 
-_NAMES = tuple(PATTERNS)
+_NAMES = tuple(COPY_PATTERNS)
 LEADING_IS_ABSOLUTE = 1 << 52
 """Of a descriptor of tcgen05: the leading dimension is the address of the next part along k."""
 

@@ -7,7 +7,7 @@ import numpy as np
 from ...base.checks import require_int, shown
 from ...base.errors import Error
 from ...base.records import TupleRecord
-from ...families.shared_memory import PADDED_ROW, PATTERNS
+from ...families.shared_memory import COPY_PATTERNS, PADDED_ROW
 from ..device.memory import check_type
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 __all__ = [
-    "DTYPES", "FLIP", "PADDED_SWIZZLES", "SWIZZLES", "TensorMapArgument", "Unit", "row_fault",
+    "DTYPES", "FLOATS", "PADDED_SWIZZLES", "SWIZZLES", "TensorMapArgument", "Unit", "row_fault",
     "tensor_map", "unit_of",
 ]  # fmt: skip
 
@@ -33,6 +33,9 @@ DTYPES = {
     "s64": "i8",
     "f16": "f2",
     "f32": "f4",
+    "f32.ftz": "f4",
+    "tf32": "f4",
+    "tf32.ftz": "f4",
     "f64": "f8",
     "bf16": "u2",
     "b4x16": "u1",
@@ -41,6 +44,7 @@ DTYPES = {
 }
 SWIZZLES = {
     "none": (0, 0), "32B": (1, 0), "64B": (2, 0), "128B": (3, 0), "128B base32B": (3, 1), "128B base64B": (3, 3),
+    "128B base32B flip8B": (3, 2), "96B": (4, 0),
 }  # fmt: skip
 """Of each swizzle the mode and the atomicity that tensormap.replace has for it (PTX ISA, table 33)."""
 
@@ -85,7 +89,7 @@ def row_fault(element: str, swizzle: str, units: int, others: Sequence[int]) -> 
         if any(one % 32 for one in others):
             return f"of .{element} the address and the strides are multiples of 32 bytes"
         return ""
-    inner, limit = units * unit.shared, PATTERNS[swizzle].row_bytes if PATTERNS[swizzle].bits else 0
+    inner, limit = units * unit.shared, COPY_PATTERNS[swizzle].row_bytes if COPY_PATTERNS[swizzle].bits else 0
     if inner % 16 or (limit and inner > limit):
         return f"the box's innermost axis has {inner} bytes; with swizzle {swizzle} it has a multiple of 16" + (
             f", up to {limit}" if limit else ""
@@ -98,7 +102,8 @@ OF_ARRAYS = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "s32", "u
 """Types by the names of NumPy and ml_dtypes."""
 
 
-FLIP = "the swizzle 128B with 32B atoms and 8B flip is not covered: which lines it flips, a figure of the ISA alone has"
+FLOATS = ("f16", "bf16", "f32", "f32.ftz", "tf32", "tf32.ftz", "f64")
+"""Types for which elements outside the tensor may be NaN."""
 
 
 class TensorMapArgument(TupleRecord):
@@ -164,13 +169,15 @@ def tensor_map(
             `[batch, row, head, element]` with two axes exchanged does, too.
         box: the tile that one copy moves, in the order of the array's axes; 1 to 256 elements each.
         swizzle: "none", "32B", "64B" or "128B": how the tile's bytes are exchanged in shared memory; on Blackwell also
-            "128B base32B" and "128B base64B", which keep 32 and 64 bytes together.
-        element: a PTX type, where the array's own does not say it: uint16 with "bf16"; uint8 with elements of less than
-            a byte, packed in memory, of which `box` counts bytes: "b4x16", and "b4x16_p64" and "b6x16_p32", of which
-            16 elements are padded to 16 bytes in shared memory (16U4_ALIGN16B, 16U6_ALIGN16B). A row of a box has 128
-            of these, so 64 and 96 bytes.
-        steps: elements between two that are copied, by axis; 1 where it is left out.
-        fill: what is read outside the tensor: "zeros" (of floats "nan" is not covered).
+            "128B base32B" and "128B base64B", which keep 32 and 64 bytes together, "128B base32B flip8B", for loads,
+            and on sm_103a "96B".
+        element: a PTX type, where the array's own does not say it: uint16 with "bf16"; float32 with "tf32", which loads
+            round to (to nearest, ties to even); uint8 with elements of less than a byte, packed in memory, of which
+            `box` counts bytes: "b4x16", and "b4x16_p64" and "b6x16_p32", of which 16 elements are padded to 16 bytes in
+            shared memory (16U4_ALIGN16B, 16U6_ALIGN16B). A row of a box has 128 of these, so 64 and 96 bytes.
+        steps: elements from one that is copied to the next, by axis; 1 where it is left out, and of the innermost axis.
+            A box of 16 with a step of 2 copies eight.
+        fill: what is read outside the tensor: "zeros", or of floats "nan".
         corners: for im2col mode, the lower and the upper corner of the bounding box, by the axes between the first
             (images) and the last (channels) of 3 to 5; what a convolution with some padding reads first, and how far
             before the end it reads last. The box is then (pixels, channels), up to 1024 and 256.
@@ -211,9 +218,9 @@ def tensor_map(
     if not isinstance(swizzle, str) or swizzle not in SWIZZLES:
         raise Error(f"swizzle is {', '.join(SWIZZLES)}; got {shown(swizzle)}")
     _check_rows(array, kind, swizzle, sizes[0])
-    if not isinstance(fill, str) or fill != "zeros":
-        raise Error(f"fill is 'zeros'; got {shown(fill)}")
+    if not isinstance(fill, str) or fill not in ("zeros", "nan") or (fill == "nan" and kind not in FLOATS):
+        raise Error(f"fill is 'zeros', or 'nan' of {', '.join(FLOATS)}; got {shown(fill)} of {kind}")
     every = _whole_numbers("steps", steps)[::-1] or (1,) * array.ndim
     if len(every) != array.ndim or any(not 1 <= step <= 8 for step in every):
         raise Error(f"steps has a number of 1 to 8 for each of the {array.ndim} axes; got {shown(steps)}")
-    return TensorMapArgument(array, kind, sizes, swizzle, every, 0, edges)
+    return TensorMapArgument(array, kind, sizes, swizzle, every, int(fill == "nan"), edges)

@@ -15,8 +15,8 @@ from ...base.errors import Error
 __all__ = ["ELEMENTS", "FIELDS", "get", "is_map", "new", "place", "read_corners", "unknown", "write_corners"]
 
 # PTX ISA, tables of tensormap.replace: element types by their code.
-ELEMENTS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16", "f32", "f32", "b4x16",
-            "b4x16_p64", "b6x16_p32")  # fmt: skip
+ELEMENTS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32.ftz", "f64", "bf16", "tf32", "tf32.ftz",
+            "b4x16", "b4x16_p64", "b6x16_p32")  # fmt: skip
 # The code in a map for each of them; tf32 is f32 with a bit of its own.
 _ROUNDED = 1 << 80
 _TYPES = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 7, 8, 11, 12, 13)
@@ -93,7 +93,10 @@ def get(bits: int, field: str, dimension: int = 0) -> int:
         return (above & 0xF) << 36 | (low & 0xFFFFFFFF) << 4
     start, size, distance, less = FIELDS[field]
     value = (bits >> start + distance * dimension & (1 << size) - 1) + less
-    return _KNOWN.get(value, -1) if field == "elemtype" else value
+    if field != "elemtype":
+        return value
+    known = _KNOWN.get(value, -1)
+    return known + 4 if bits & _ROUNDED and known in (7, 8) else known
 
 
 def _set(bits: int, start: int, size: int, value: int) -> int:

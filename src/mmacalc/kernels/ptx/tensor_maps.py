@@ -10,10 +10,10 @@ import numpy as np
 
 from ...base.errors import Error
 from ...base.records import TupleRecord
-from ...families.shared_memory import PADDED_ROW, PATTERNS
+from ...families.shared_memory import COPY_PATTERNS, PADDED_ROW
 from . import grammar, tensor_map_bits
 from .accesses import global_places
-from .tensor_map import FLIP, PADDED_SWIZZLES, SWIZZLES, row_fault, unit_of
+from .tensor_map import FLOATS, PADDED_SWIZZLES, SWIZZLES, row_fault, unit_of
 from .tensor_map_bits import ELEMENTS
 
 TYPE_CHECKING = False
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["BYTES", "TensorMap", "map_at", "read_map", "replace_field"]
 
 BYTES = 128
+OUTSIDE = b"\xf7\x7f"
+"""What each 16 bits of a float outside the tensor are, where it is filled with NaN."""
 
 
 class TensorMap(TupleRecord):
@@ -75,8 +77,11 @@ class TensorMap(TupleRecord):
         if len(at) == 5 and self.rank == 2:
             index, row = np.indices((4, self.box[0])).reshape(2, -1)[::-1]
             return [at[0] + index, np.array(at[1:])[row]]
-        index = np.indices(self.box[::-1]).reshape(self.rank, -1)[::-1]
-        return [int(first) + part * step for first, part, step in zip(at, index, self.steps)]
+        # The driver ignores the step of the innermost dimension, and copies ceil(box / step) elements of the others.
+        steps = (1, *self.steps[1:])
+        counts = [-(-size // step) for size, step in zip(self.box, steps)]
+        index = np.indices(counts[::-1]).reshape(self.rank, -1)[::-1]
+        return [int(first) + part * step for first, part, step in zip(at, index, steps)]
 
     def _column(self, at: Sequence[int], shifts: Sequence[int]) -> list[Array]:
         """im2col: pixels follow each other in the bounding box from the coordinates on, those of one image after those
@@ -122,9 +127,28 @@ class TensorMap(TupleRecord):
         return offsets, inside
 
     def shared_places(self, start: int, count: int) -> Array:
-        """Where the units of the box begin in the shared memory of a CTA, swizzled by the address."""
-        swizzled: Array = PATTERNS[self.swizzle](start + np.arange(count) * self.unit.shared)
+        """Where the units of the box begin in the shared memory of a CTA, swizzled by the address. A row takes the
+        bytes of the swizzle's rows where it has less (see `COPY_PATTERNS`)."""
+        pattern, (row, place) = COPY_PATTERNS[self.swizzle], np.divmod(np.arange(count), self.box[0])
+        wide = max(self.box[0] * self.unit.shared, pattern.row_bytes if pattern.bits else 0)
+        swizzled: Array = pattern(start + row * wide + place * self.unit.shared)
         return swizzled
+
+    def loaded(self, data: Array, inside: Array) -> Array:
+        """What a load leaves of the bytes (unit, byte) that it has read of the tensor; `inside`: of which units there
+        are some. Outside, floats are 0x7ff7 in each 16 bits where the map says NaN. Of tf32 what was read is rounded to
+        nearest, ties to even, infinities stay, and a NaN becomes 0x7fffe000; .ftz changes nothing. Measured on an RTX
+        5080 (github.com/roundandr/Allegro, golden/nvidia_tma_formats_sm120a.json); so round Triton's tests."""
+        found = np.where(inside[:, None], data, np.uint8(0))
+        if self.fill:
+            found[~inside] = np.tile(np.frombuffer(OUTSIDE, np.uint8), data.shape[1] // 2)
+        if self.element in ("tf32", "tf32.ftz"):
+            raw = np.ascontiguousarray(found).view(np.uint32)
+            rounded = raw + np.uint32(0xFFF) + (raw >> np.uint32(13) & np.uint32(1)) & np.uint32(0xFFFFE000)
+            least = raw & np.uint32(0x7FFFFFFF)
+            rounded = np.where(least >= 0x7F800000, np.where(least > 0x7F800000, np.uint32(0x7FFFE000), raw), rounded)
+            found = np.where(inside[:, None], rounded, raw).view(np.uint8)
+        return found
 
     def packed(self) -> bytes:
         """The 128 bytes."""
@@ -149,7 +173,6 @@ class TensorMap(TupleRecord):
 
 
 _MODES = {codes: name for name, codes in SWIZZLES.items()}
-_FLIPPED, _OF_96 = (3, 2), (4, 0)
 
 
 def _unpacked(raw: bytes) -> TensorMap | None:
@@ -187,7 +210,7 @@ def read_map(machine: Machine, step: Step, one: Threads, address: int) -> Tensor
     raw = machine.launch.memory.data[offset : offset + BYTES].tobytes()
     bits = int.from_bytes(raw[:64], "little")
     found = _unpacked(raw)
-    wrong = _refused(bits, found, grammar.has(machine.program.target, "add", ("f32x2",)))  # these came with them
+    wrong = _refused(bits, found, machine.program.target)
     if wrong:
         raise Error(f"line {step.line}: {step.text}: of the tensor map at {address:#x} {wrong}")
     if found is None:
@@ -198,19 +221,24 @@ def read_map(machine: Machine, step: Step, one: Threads, address: int) -> Tensor
     return found
 
 
-def _refused(bits: int, found: TensorMap | None, blackwell: bool) -> str:
+def _refused(bits: int, found: TensorMap | None, target: str) -> str:
     """What of a map is not covered, and what cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col would refuse and its
-    bits can say; "" if nothing is. blackwell: whether the target has elements of less than a byte, and atoms of 32 and
-    64 bytes (PTX ISA, tensormap.replace)."""
+    bits can say; "" if nothing is."""
+    # Elements of less than a byte, and atoms of 32 and 64 bytes (PTX ISA, tensormap.replace) came with these.
+    blackwell = grammar.has(target, "add", ("f32x2",))
     if found is None:
         return _not_covered(bits) if tensor_map_bits.is_map(bits) else ""
     if unknown := tensor_map_bits.unknown(bits):
         return f"{unknown:#x} in the third word has no known meaning: an interleaved layout has such bits"
     if found.address >> 63 or found.address % 16:
         return f"the address is {found.address:#x}; it is a multiple of 16 below 2^63"
-    if not blackwell and (found.unit.elements > 1 or PATTERNS[found.swizzle].base > PATTERNS["128B"].base):
+    if not blackwell and (found.unit.elements > 1 or COPY_PATTERNS[found.swizzle].base > COPY_PATTERNS["128B"].base):
         what = f".{found.element}" if found.unit.elements > 1 else f"the swizzle {found.swizzle}"
         return f"{what} is not of this target: sm_100 and later have it"
+    if found.swizzle == "96B" and not target.startswith("sm_103"):
+        return "the swizzle 96B is not of this target: sm_103a has it"
+    if found.fill and found.element not in FLOATS:
+        return f"elements of .{found.element} outside the tensor are NaN, which floats alone can be"
     row, whole = tensor_map_bits.get(bits, "global_dim"), found.unit.elements
     if found.element in PADDED_SWIZZLES:
         whole = PADDED_ROW
@@ -223,10 +251,6 @@ def _refused(bits: int, found: TensorMap | None, blackwell: bool) -> str:
 def _not_covered(bits: int) -> str:
     """The name of a swizzle that is not covered; "" of what there is not."""
     mode, atomicity = (tensor_map_bits.get(bits, field) for field in ("swizzle_mode", "swizzle_atomicity"))
-    if (mode, atomicity) == _FLIPPED:
-        return FLIP
-    if (mode, atomicity) == _OF_96:
-        return "the swizzle of 96 bytes (sm_103a) is not covered"
     if atomicity and mode < len(_MODES):
         return f"the swizzle has mode {mode} and atomicity {atomicity}: only 128B (3) has another than 16B (0)"
     return ""
