@@ -141,7 +141,10 @@ def test_a_tensor_map_is_given_on_the_command_line(tmp_path: Any, monkeypatch: p
     for words, message in (
         (["x.npy", "out:y.npy:f4:2x128"], "map:BOX:FILE.npy on the command line"),
         (["map:x.npy", "5"], "map: begins with the box"),
-        (["map:1x128:256B:x.npy", "5"], "of none, 32B, 64B, 128B, 128B-base32B, 128B-base64B, 128B-base32B-flip8B, 96B; got '256B'"),
+        (
+            ["map:1x128:256B:x.npy", "5"],
+            "of none, 32B, 64B, 128B, 128B-base32B, 128B-base64B, 128B-base32B-flip8B, 96B; got '256B'",
+        ),
         (["map:1x128:128B-base16B:x.npy", "5"], "96B; got '128B-base16B'"),
         (["map:1x128:7", "5"], "map: ends in an array"),
         (["map:1x512:x.npy", "5"], "box has a size of 1 to 256"),
