@@ -68,7 +68,8 @@ class Operation:
         self.machine: Machine = machine
         self.step: Step = step
         self.threads: Array = threads
-        self.adds, self.whole = False, True
+        self.adds: bool = False
+        self.whole: bool = True
         self.ctas: Array = ctas
         self.carry_out: Callable[[Array], None] = carry_out
         self.cells: tuple[Array, Array] = cells
