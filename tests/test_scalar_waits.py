@@ -84,6 +84,47 @@ def test_lint_asks_for_the_waits_that_llc_inserts_into_random_listings_for_rdna4
     assert asked > 150
 
 
+STATEMENTS64 = {
+    "s_mov_b64 s[4:5], s[10:11]": "$sgpr4_sgpr5 = S_MOV_B64 $sgpr10_sgpr11",
+    "s_mov_b64 s[10:11], s[4:5]": "$sgpr10_sgpr11 = S_MOV_B64 $sgpr4_sgpr5",
+    "s_mov_b64 s[6:7], s[10:11]": "$sgpr6_sgpr7 = S_MOV_B64 $sgpr10_sgpr11",
+    "s_mov_b32 s12, s7": "$sgpr12 = S_MOV_B32 $sgpr7",
+    "s_mov_b64 vcc, s[6:7]": "$vcc = S_MOV_B64 $sgpr6_sgpr7",
+    "s_load_b64 s[4:5], s[8:9], 0x0": "$sgpr4_sgpr5 = S_LOAD_DWORDX2_IMM $sgpr8_sgpr9, 0, 0",
+    "s_load_b128 s[4:7], s[8:9], 0x0": "$sgpr4_sgpr5_sgpr6_sgpr7 = S_LOAD_DWORDX4_IMM $sgpr8_sgpr9, 0, 0",
+    "s_nop 0": "S_NOP 0",
+    "v_mov_b32_e32 v1, s4": f"$vgpr1 = V_MOV_B32_e32 $sgpr4, {EXEC}",
+    "v_mov_b32_e32 v2, v1": f"$vgpr2 = V_MOV_B32_e32 $vgpr1, {EXEC}",
+    "v_cndmask_b32_e64 v1, v2, v3, s[4:5]": f"$vgpr1 = V_CNDMASK_B32_e64 0, $vgpr2, 0, $vgpr3, $sgpr4_sgpr5, {EXEC}",
+    "v_cndmask_b32_e64 v1, v2, v3, s[6:7]": f"$vgpr1 = V_CNDMASK_B32_e64 0, $vgpr2, 0, $vgpr3, $sgpr6_sgpr7, {EXEC}",
+    "v_cndmask_b32_e32 v1, v2, v3, vcc": f"$vgpr1 = V_CNDMASK_B32_e32 $vgpr2, $vgpr3, implicit $vcc, {EXEC}",
+    "v_cmp_eq_u32_e32 vcc, v1, v2": f"V_CMP_EQ_U32_e32 $vgpr1, $vgpr2, implicit-def $vcc, {EXEC}",
+    "v_cmp_eq_u32_e64 s[4:5], v1, v2": f"$sgpr4_sgpr5 = V_CMP_EQ_U32_e64 $vgpr1, $vgpr2, {EXEC}",
+    "ds_load_b32 v9, v8": f"$vgpr9 = DS_READ_B32_gfx9 $vgpr8, 0, 0, {EXEC}",
+}
+"""Lines of assembly for gfx1100 in wave64, and the same as LLVM's machine instructions."""
+
+
+def test_a_listing_that_llc_completes_for_rdna3_lacks_no_wait_and_most_of_its_waits_are_asked_for():
+    chance, inserted, asked = random.Random(3), 0, 0
+    listings = [chance.choices(list(STATEMENTS64), k=24) for _ in range(150)]
+    functions = [
+        f"---\nname: f{number}\nbody: |\n  bb.0:\n" + "".join(f"    {STATEMENTS64[one]}\n" for one in lines) + "...\n"
+        for number, lines in enumerate(listings)
+    ]
+    for lines, body in zip(listings, after_recognizer("gfx1100", functions, 64)):
+        left, whole = iter(lines), []
+        for text in body[1:]:
+            wait = text.startswith("S_WAITCNT_DEPCTR")
+            whole.append(f"s_waitcnt_depctr {hex(int(text.split()[1]))}" if wait else next(left))
+        assert next(left, None) is None
+        assert scalar_findings("\n".join(whole), "gfx1100") == [], whole
+        inserted += len(whole) - len(lines)
+        asked += len(scalar_findings("\n".join(lines), "gfx1100"))
+    assert inserted > 200
+    assert asked > inserted / 3  # llc waits behind each write, whoever reads
+
+
 SOURCE = (
     HEAD
     + """KERNEL(const float *x, float *y, int n) { int i = I; float s = 0;
@@ -135,6 +176,8 @@ CASES = [
     ("gfx1100", "v_cmp_eq_u32_e64 s[2:3], v1, v2\nv_cndmask_b32_e64 v1, v2, v3, s[2:3]\ns_mov_b64 s[2:3], 0\n"
      "s_mov_b32 s6, s3", [(4, "s_waitcnt_depctr depctr_sa_sdst(0)")]),
     ("gfx1100", "v_cmp_eq_u32_e64 s2, v1, v2\nv_cndmask_b32_e64 v1, v2, v3, s2\ns_mov_b32 s2, 0\ns_mov_b32 s6, s2", []),
+    ("gfx1100", "v_cmp_eq_u32_e64 s[2:3], v1, v2\nv_cndmask_b32_e64 v1, v2, v3, s[2:3]\ns_load_b64 s[2:3], s[8:9], 0\n"
+     "s_waitcnt lgkmcnt(0)\ns_mov_b64 s[2:3], 0\ns_mov_b32 s6, s3", []),
     ("gfx1100", "v_cndmask_b32_e32 v1, v2, v3, vcc\nv_cmp_eq_u32_e32 vcc, v1, v2\ns_mov_b64 s[4:5], vcc", []),
     ("gfx1100", "v_cndmask_b32_e32 v1, v2, v3, vcc\nv_cmp_eq_u32_e32 vcc, v1, v2\nv_cndmask_b32_e32 v1, v2, v3, vcc",
      [(3, "s_waitcnt_depctr depctr_va_vcc(0)")]),

@@ -6,7 +6,8 @@ scalar instruction may read what the VALU has written, and ends that hazard; so 
 buffer.
 
 RDNA3 in wave64 (known by VALU instructions that write a pair of SGPRs): the same where a VALU instruction has read the
-pair as its mask of lanes (v_cndmask, carries, v_div_fmas), and nothing but the wait ends it.
+pair as its mask of lanes (v_cndmask, carries, v_div_fmas), and nothing but the wait ends it, or a scalar load into the
+pair: what comes from memory is there when it has been waited for.
 
 Every path through the basic blocks is followed. Assumed: no hazard where a kernel begins, and none where a call comes
 back.
@@ -117,7 +118,8 @@ def _effect(statement: Statement, tables: str) -> _Effect | None:
     one = operation_of(name, tables)
     unit = "" if one is None else one.unit
     if unit in ("smem", "mubuf") or name.startswith(("image_", "tbuffer_")):
-        return _Effect("memory")
+        loaded = tuple(_accessed(statement, "w", tables)) if unit == "smem" else ()
+        return _Effect("memory", writes=loaded)
     if unit not in ("valu", "salu"):
         return None
     halves = [half for half in (statement._replace(second=None), statement.second) if half is not None]
@@ -192,6 +194,10 @@ class _Paths:
         if effect.unit == "memory":
             if self._pairs:
                 state.clear()
+            else:
+                for number in (number for span in effect.writes for number in self._numbers(span)):
+                    for known in state:
+                        known.pop(number, None)
         elif effect.unit == "nop":
             if at in self._forgets:
                 state.tracked.clear()
