@@ -163,8 +163,14 @@ class Emulator:
         self.blocks: dict[int, Array] = {}
         self.next, self.allocations = BASE + WHOLE // 2, 0
         self.file = os.memfd_create("device memory")
-        os.ftruncate(self.file, WHOLE)
-        self.memory = mmap.mmap(self.file, WHOLE, flags=mmap.MAP_SHARED | NO_RESERVE)
+        try:
+            os.ftruncate(self.file, WHOLE)
+            self.memory = mmap.mmap(self.file, WHOLE, flags=mmap.MAP_SHARED | NO_RESERVE)
+        except (OSError, OverflowError) as problem:
+            os.close(self.file)
+            raise Error(
+                f"a program needs {WHOLE >> 30} GiB of addresses (not of memory), which the system refuses: {problem}"
+            ) from None
 
     def __enter__(self) -> Emulator:
         return self

@@ -156,6 +156,13 @@ Error allocate(void **to, size_t size, bool device = true) {
   return Success;
 }
 
+// Memory that nothing has written holds anything on a GPU: NaN and -1 here, so that who relies on zeros sees it.
+Error allocate_unwritten(void **to, size_t size) {
+  Error error = allocate(to, size);
+  if (error == Success && *to) memset(*to, 0xff, size);
+  return error;
+}
+
 Error release(void *at) {
   Locked its;
   if (!at) return Success;
@@ -467,9 +474,9 @@ Error hipModuleLaunchKernel(Function * function, unsigned gx, unsigned gy, unsig
 
 // --- memory ---
 
-Error GPU(Malloc)(void **to, size_t size) { return allocate(to, size); }
+Error GPU(Malloc)(void **to, size_t size) { return allocate_unwritten(to, size); }
 Error GPU(Free)(void *at) { return release(at); }
-Error GPU(MallocAsync)(void **to, size_t size, Stream) { return allocate(to, size); }
+Error GPU(MallocAsync)(void **to, size_t size, Stream) { return allocate_unwritten(to, size); }
 Error GPU(FreeAsync)(void *at, Stream) { return release(at); }
 Error GPU(MallocManaged)(void **to, size_t size, unsigned) { return allocate(to, size); }
 Error GPU(HostAlloc)(void **to, size_t size, unsigned) { return allocate(to, size, false); }
@@ -479,11 +486,11 @@ Error GPU(HostGetDevicePointer)(void **to, void *at, unsigned) { *to = at; retur
 #ifdef HIP
 Error hipHostMalloc(void **to, size_t size, unsigned) { return allocate(to, size, false); }
 Error hipHostFree(void *at) { return release(at); }
-Error hipExtMallocWithFlags(void **to, size_t size, unsigned) { return allocate(to, size); }
+Error hipExtMallocWithFlags(void **to, size_t size, unsigned) { return allocate_unwritten(to, size); }
 #endif
 Error GPU(MallocPitch)(void **to, size_t *pitch, size_t width, size_t height) {
   *pitch = (width + 511) / 512 * 512;
-  return allocate(to, *pitch * height);
+  return allocate_unwritten(to, *pitch * height);
 }
 Error GPU(Memcpy)(void *to, const void *from, size_t size, int) { return copy(to, from, size); }
 Error GPU(MemcpyAsync)(void *to, const void *from, size_t size, int, Stream) { return copy(to, from, size); }
