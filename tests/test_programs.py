@@ -11,6 +11,7 @@ import pytest
 import mmacalc
 from mmacalc import cli
 from mmacalc.programs.devices import LAYOUTS, Device
+from mmacalc.testing import assert_clean
 from recorded import program as recorded_program
 
 DATA = Path(__file__).parent / "data"
@@ -109,6 +110,12 @@ def test_a_callback_sees_each_launch_and_python_gets_the_findings(programs):
     assert tuple(seen) == report.launches
     (finding,) = report.findings
     assert (finding.kind, report.status, report.stopped) == ("race", 0, ())
+    with pytest.raises(AssertionError, match="^1 finding:\nrace: "):
+        assert_clean(report)
+    assert_clean(report, ["reads byte 1020 of LDS: this test wants it"])
+    assert_clean(mmacalc.run_program([str(programs / "hip"), "wait"], quiet=True))
+    with pytest.raises(AssertionError, match=r"^stopped: scale: .* just past the end"):
+        assert_clean(mmacalc.run_program([str(programs / "cuda"), "outside"], quiet=True))
 
 
 def test_a_device_is_described_as_each_version_of_the_runtimes_lays_it_out():

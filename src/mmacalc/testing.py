@@ -60,7 +60,8 @@ def assert_clean(report: Any, ignore: Iterable[Ignored | str | tuple[str, str]] 
     """Assert that a launch has no finding.
 
     Args:
-        report: what `mmacalc.launch` returned, of any kind of kernel.
+        report: what `mmacalc.launch` returned, of any kind of kernel, or `mmacalc.run_program`: then no launch was
+            stopped either, and the program ended with status 0.
         ignore: findings that do not count, each with its reason, see `Ignored`.
 
     Raises:
@@ -83,8 +84,9 @@ thread 0
     kept = [Ignored.of(entry) for entry in ignore]
     sentences = [str(found.sentence) for found in report.findings]
     wrong = [text for text in sentences if not any(re.search(one.pattern, text) for one in kept)]
-    if wrong:
-        raise AssertionError("\n".join([f"{plural(len(wrong), 'finding')}:", *wrong]))
+    failures = list(getattr(report, "failures", ()))
+    if wrong or failures:
+        raise AssertionError("\n".join([*([f"{plural(len(wrong), 'finding')}:", *wrong] if wrong else []), *failures]))
 
 
 def assert_matches(  # noqa: PLR0913

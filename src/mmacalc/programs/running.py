@@ -88,6 +88,12 @@ class ProgramReport(TupleRecord):
         """The launches that were stopped."""
         return tuple([one for one in self.launches if one.stopped is not None])
 
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """The launches that were stopped, and a status that is not 0, in words."""
+        status = [f"{self.program} ended with status {self.status}"] if self.status else []
+        return tuple([*[f"stopped: {one.kernel}: {one.stopped}" for one in self.stopped], *status])
+
 
 @arguments_checked
 def run_program(
