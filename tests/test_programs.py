@@ -110,7 +110,7 @@ def test_a_callback_sees_each_launch_and_python_gets_the_findings(programs):
     assert tuple(seen) == report.launches
     (finding,) = report.findings
     assert (finding.kind, report.status, report.stopped) == ("race", 0, ())
-    with pytest.raises(AssertionError, match="^1 finding:\nrace: "):
+    with pytest.raises(AssertionError, match=r"^1 finding:\nrace: "):
         assert_clean(report)
     assert_clean(report, ["reads byte 1020 of LDS: this test wants it"])
     assert_clean(mmacalc.run_program([str(programs / "hip"), "wait"], quiet=True))

@@ -92,7 +92,7 @@ class ProgramReport(TupleRecord):
     def failures(self) -> tuple[str, ...]:
         """The launches that were stopped, and a status that is not 0, in words."""
         status = [f"{self.program} ended with status {self.status}"] if self.status else []
-        return tuple([*[f"stopped: {one.kernel}: {one.stopped}" for one in self.stopped], *status])
+        return (*[f"stopped: {one.kernel}: {one.stopped}" for one in self.stopped], *status)
 
 
 @arguments_checked
