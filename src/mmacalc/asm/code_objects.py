@@ -135,11 +135,22 @@ class DeviceVariables:
             raise Error(
                 f"the code object has no variable '{name}'.{did_you_mean(name, self._placed)}", kind="unknown name"
             )
-        address, size = self._placed[name]
+        return self.at(*self._placed[name])
+
+    def at(self, address: int, size: int) -> memoryview:
+        """The bytes from an address of the code object on, to read and to write.
+
+        Raises:
+            Error: they do not lie in one section with variables.
+        """
         for start, content in self._contents.items():
             if start <= address and address + size <= start + len(content):
                 return memoryview(content)[address - start : address - start + size]
-        raise Error(f"the variable '{name}' lies in no section of the code object")
+        raise Error(f"{size} bytes from {address:#x} on lie in no section of the code object that has variables")
+
+    def address(self, name: str) -> int:
+        """Where a variable lies in the code object."""
+        return self._placed[name][0]
 
     def copy(self) -> DeviceVariables:
         """The variables as they are now, for launches that are to leave these alone."""

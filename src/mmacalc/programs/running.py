@@ -17,6 +17,7 @@ from ..base.checks import arguments_checked, number, require_int, shown
 from ..base.errors import Error
 from ..base.records import TupleRecord, json_keys
 from ..kernels.device.launch import checked_seed
+from ..kernels.device.memory import BASE as CODE
 from ..kernels.device.memory import NO_RESERVE, keep_at
 from ..kernels.launching import launch
 from ..kernels.loading import load
@@ -297,9 +298,18 @@ class Emulator:
 
     def _address(self, _: bytes, binary: int, _offset: int, _size: int, name: str) -> int:
         kernel = self._any(binary)
-        if not isinstance(kernel, PtxKernel):
-            raise Error(f"the address of the variable {name} is asked for (hipGetSymbolAddress), which is not covered")
-        return kernel.variables[name][0]
+        if isinstance(kernel, PtxKernel):
+            return kernel.variables[name][0]
+        if len(self.binaries) > 1:  # all code objects lie at one address
+            raise Error(f"hipGetSymbolAddress({name}) of a program with several code objects is not covered")
+        kernel.variables.named(name)
+        return CODE + int(kernel.variables.address(name))
+
+    def _write(self, data: bytes, at: int) -> None:
+        self._any(0).variables.at(at - CODE, len(data))[:] = data
+
+    def _read(self, _: bytes, at: int, size: int) -> bytes:
+        return bytes(self._any(0).variables.at(at - CODE, size))
 
     def _any(self, binary: int) -> Any:
         return next(iter(self.module(binary).values()))
@@ -325,6 +335,10 @@ class Emulator:
             report = launch(kernel, grid, block, arguments=data, shared=shared, **options)
         except Error as error:
             stopped = str(error)
+        if printed := getattr(report, "printed", ""):
+            stream = sys.stderr if self.quiet else sys.stdout
+            stream.write(printed)
+            stream.flush()
         one = ProgramLaunch(len(self.launches), kernel.cpp_name, grid, block, report, stopped)
         self.launches.append(one)
         if self.on_launch is not None:

@@ -45,6 +45,7 @@ namespace {
 constexpr Error Success = 0, Invalid = 1, OutOfMemory = 2, SymbolNotFound = 13, NoFunction = 98, NoDevice = 101;
 constexpr Error NoFile = 301, Failed = 719;
 constexpr uintptr_t BASE = 0x710000000000;
+constexpr uintptr_t CODE = 0x7DFFF80000;  // where the variables of a code object lie, which the program does not map
 constexpr size_t WHOLE = size_t(1) << 40, GAP = 1 << 16;  // what lies between two allocations is out of bounds of both
 
 struct Function { std::string binary, name; };
@@ -178,6 +179,7 @@ Error release(void *at) {
   return Success;
 }
 
+bool in_code(const void *at) { return (uintptr_t)at - CODE < uintptr_t(1 << 30); }
 bool in_memory(const void *at) { return (uintptr_t)at - BASE < WHOLE; }
 
 // The allocation that holds an address.
@@ -208,6 +210,15 @@ Error copy(void *to, const void *from, size_t size) {
   if (state().broken != Success) return gives(state().broken);
   if (!size) return Success;
   if (!to || !from || !reaches(to, size) || !reaches(from, size)) return gives(Invalid);
+  std::string held;
+  if (in_code(from)) {
+    held = asked("read " + std::to_string((uintptr_t)from) + " " + std::to_string(size));
+    from = held.data();
+  }
+  if (in_code(to)) {
+    asked("write " + std::to_string((uintptr_t)to), from, size);
+    return Success;
+  }
   memmove(to, from, size);
   return Success;
 }
@@ -223,6 +234,7 @@ Error copy_rows(void *to, size_t to_step, const void *from, size_t from_step, si
 Error fill(void *to, int value, size_t size) {
   if (state().broken != Success) return gives(state().broken);
   if (!reaches(to, size)) return gives(Invalid);
+  if (in_code(to)) return copy(to, std::string(size, (char)value).data(), size);
   memset(to, value, size);
   return Success;
 }
@@ -618,6 +630,11 @@ Error cudaOccupancyMaxActiveClusters(int *count, const void *, const Configurati
 #else
 Error hipGetDevicePropertiesR0600(void *to, int) { return described(to, "properties hipGetDevicePropertiesR0600"); }
 Error hipInit(unsigned) { return Success; }
+Error hipOccupancyMaxPotentialBlockSize(int *grid, int *block, const void *, size_t, int limit) {
+  *grid = number("attribute 63");
+  *block = limit > 0 && limit < 1024 ? limit : 1024;
+  return Success;
+}
 #endif
 
 // --- errors ---
@@ -632,6 +649,7 @@ const char *GPU(GetErrorName)(Error error) { return error == Success ? "success"
 const char *GPU(GetErrorString)(Error error) {
   return error == Success  ? "no error"
          : error == Failed ? "the emulator stopped a launch, and said why"
+         : error == NoFile ? "there is no such file"
                            : "an argument that the runtime of mmacalc does not take";
 }
 

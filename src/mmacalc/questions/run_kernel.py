@@ -259,9 +259,9 @@ def ptx_list_text(found: PtxKernelList) -> str:
 
 
 def ptx_text(found: PtxKernelRun) -> str:
-    """The report, the files."""
+    """What the kernel has printed, the report, the files."""
     lines = [str(found.report), *[f"written to {path}" for path in found.written]]
-    return "\n".join(lines) + "\n"
+    return found.report.printed + "\n".join(lines) + "\n"
 
 
 def coverage_text(found: PtxCoverage) -> str:

@@ -45,6 +45,11 @@ int main(int count, char **words) {
   (void)hipDeviceGetAttribute(&processors, hipDeviceAttributeMultiprocessorCount, 0);
   bool right = times == 3 && processors == device.multiProcessorCount && !strcmp(device.gcnArchName, "gfx942");
   for (int i = 0; i < n; i++) right &= host[i] == i * 8 + 7;
+  int *there = nullptr, seven = 7;
+  (void)hipGetSymbolAddress((void **)&there, HIP_SYMBOL(counter));
+  (void)hipMemcpy(there, &seven, sizeof seven, hipMemcpyHostToDevice);
+  (void)hipMemcpyFromSymbol(&times, HIP_SYMBOL(counter), sizeof times);
+  right &= times == 7;
 
   if (!strcmp(what, "race") || !strcmp(what, "wait")) reverse<<<1, 256, 1024>>>(x, !strcmp(what, "wait"));
   if (!strcmp(what, "outside")) {

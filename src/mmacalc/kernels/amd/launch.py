@@ -135,6 +135,11 @@ class _CompiledLaunch:
         if given is None:
             given = packed_arguments(self.kernel, args, self.memory)
         content = with_hidden(given.ljust(length, b"\0"), self.kernel.arguments, (self.grid, self.block, shared))
+        for one in self.kernel.arguments:
+            if one.value_kind in OF_THE_HOST:
+                what = f"the memory of {OF_THE_HOST[one.value_kind]} ({one.value_kind}), which is not carried out"
+                absent = self.memory.add(what, np.zeros(0, np.uint8), False).to_bytes(8, "little")
+                content = content[: one.offset] + absent + content[one.offset + 8 :]
         self.argument_bytes = content
         self.arguments = self.memory.add("the kernel arguments", np.frombuffer(content, np.uint8), False)
         self.packet = self.memory.add("the dispatch packet", np.frombuffer(self._packet(), np.uint8), False)
@@ -409,6 +414,14 @@ def packed_arguments(kernel: Kernel, given: Sequence[Any], memory: GlobalMemory)
         packed = _packed(number, one, value, memory)
         content[one.offset : one.offset + len(packed)] = packed
     return bytes(content)
+
+
+OF_THE_HOST = {
+    "hidden_hostcall_buffer": "printf and assert",
+    "hidden_printf_buffer": "printf",
+    "hidden_heap_v1": "malloc and free",
+}
+"""Hidden arguments through which a kernel asks for what the host or the runtime's heap does: an access says so."""
 
 
 def with_hidden(content: bytes, listed: Sequence[KernelArgument], sizes: tuple[Dim3, Dim3, int]) -> bytes:

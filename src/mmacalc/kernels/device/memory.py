@@ -255,6 +255,8 @@ class GlobalMemory:
         """Where an address is, by the nearest region."""
         best = min(self.regions, key=lambda region: max(region.start - address, address + size - region.end))
         length = best.end - best.start
+        if not length and 0 <= address - best.end < GAP:
+            return f"in {best.name}"
         if best.start <= address and address + size <= best.end:
             return f"in {best.name}, which is not to be written"
         if address < best.start:

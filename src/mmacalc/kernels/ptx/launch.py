@@ -57,6 +57,8 @@ __all__ = ["Launch", "checked_options"]
 
 OPTIONS = ("shared", "limit", "schedule", "cluster", "arguments")
 LARGEST_SHARED = 232448
+LAST_PRINTED = 500
+"""Characters of what a kernel has printed that the error which stops it has."""
 """Bytes of shared memory of a CTA that the largest GPUs give (227 KiB, sm_90 and sm_100)."""
 WARP_ROOTS = frozenset(["shfl", "vote", "match", "redux", "elect", "activemask"])
 """Opcodes by which the lanes of a warp that are named or there see one another."""
@@ -147,6 +149,7 @@ class Launch:
         self.shared_size = -(-self.shared_bytes // 1024) * 1024
         self.findings: dict[tuple[Any, ...], PtxFinding] = {}
         self.remarks: dict[tuple[int, str], int] = {}  # by line and message: how often
+        self.printed: list[str] = []
         self.written: SharedWrites = SharedWrites(self.program, self.shared_size)
         self.cells: TensorWrites = TensorWrites(self.program)
         self.executed = 0
@@ -325,10 +328,12 @@ class Launch:
 
     def _stopped(self, error: Error) -> Error:
         """What stops the kernel, with what was found before: that may be why."""
-        if not self.findings:
-            return error
-        first = next(iter(self.findings.values()))
-        return Error(f"{error}. Found wrong before that: {first.sentence.splitlines()[0]}", kind=error.kind)
+        words = str(error)
+        if self.findings:
+            words += f". Found wrong before that: {next(iter(self.findings.values())).sentence.splitlines()[0]}"
+        if self.printed:
+            words += f". Printed before that: {''.join(self.printed)[-LAST_PRINTED:]}"
+        return error if words == str(error) else Error(words, kind=error.kind)
 
     def take_over(self) -> int | None:
         """The first CTA of a cluster that has not been launched, which is now taken over; None if there is none."""

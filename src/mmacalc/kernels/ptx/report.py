@@ -37,6 +37,7 @@ SHOWN, NOTABLE = 4, 1.25
     "global_accesses: by statement; sectors of 32 bytes that are moved, and that would do",
     "notes: what is remarkable, and not wrong",
     "approximations",
+    "printed: by printf",
 )
 class PtxReport(CompiledReport):
     """What a launch of a PTX kernel did.
@@ -44,7 +45,7 @@ class PtxReport(CompiledReport):
     kernel, target; grid, block, cluster; findings; executed: thread instructions; warps: how many ran; opcodes: how
     often threads executed each; approximations: opcodes whose results differ on hardware within a documented error.
     shared_accesses, global_accesses: by statement, with their bank conflicts and sectors (see `SharedAccess` and
-    `GlobalAccess`).
+    `GlobalAccess`). printed: what the kernel has printed by printf.
     """
 
     kernel: str
@@ -59,6 +60,7 @@ class PtxReport(CompiledReport):
     approximations: dict[str, int]
     shared_accesses: tuple[SharedAccess, ...]
     global_accesses: tuple[GlobalAccess, ...]
+    printed: str
 
     def __init__(self, launch: Any) -> None:
         program = launch.program
@@ -69,6 +71,7 @@ class PtxReport(CompiledReport):
         self.warps = -(-launch.block_size // 32) * prod(launch.grid)
         self.shared_accesses = launch.traffic.shared_accesses
         self.global_accesses = launch.traffic.global_accesses
+        self.printed = "".join(launch.printed)
         self.opcodes = {}
         self.approximations = {}
         self._remarks: dict[tuple[int, str], int] = dict(launch.remarks)

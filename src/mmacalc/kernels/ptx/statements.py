@@ -129,14 +129,17 @@ def _return(compiler: Compiler, statement: Statement, step: Step) -> None:
 
 
 def _call(compiler: Compiler, statement: Statement, step: Step) -> None:
-    """Calls through a register; functions that the system provides: printing does nothing, a failed assertion ends the
-    launch."""
+    """Calls through a register; functions that the system provides: printf, and what a failed assertion calls, which
+    ends the launch."""
     if step in compiler.targets:
         _call_register(compiler, statement, step)
         return
     operands = [operand for operand in statement.operands if not is_braced(operand)]
     name = operands[0].name if operands and isinstance(operands[0], Symbol) else ""
     if name == "vprintf":
+        from .printing import print_values
+
+        print_values(compiler, step, tuple(statement.operands[-1]))
         return
     if name == "__assertfail":
 
