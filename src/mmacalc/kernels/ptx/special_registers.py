@@ -20,6 +20,11 @@ __all__ = ["SpecialRegisters"]
 class SpecialRegisters(dict):  # type: ignore[type-arg]
     """Special registers by name, each an array of the resident threads."""
 
+    launch: Launch
+    first: int
+    cta: Array
+    inner: Array
+
     def __init__(self, launch: Launch, first: int, ctas: int) -> None:
         self.launch, self.first = launch, first
         number = np.arange(ctas * launch.block_size)
