@@ -57,7 +57,7 @@ def test_every_command_refuses_what_it_does_not_know_as_an_object(name):
         " -i v_mfma_f32_16x16x16_f16" if "-i" in spellings else " --gemm 1x1x1 --type f16" if name == "estimate" else ""
     )
     positional = " s_endpgm" if any(not each.spellings and each.nargs != "?" for each in command(name).options) else ""
-    if {"-a", "--json"} <= spellings and name not in ("compare", "run-kernel", "profile"):
+    if {"-a", "--json"} <= spellings and name not in ("compare", "run-kernel", "run-program", "profile"):
         error = error_of(f"{name} -a MI300Y{required}{positional}{'' if name else ' -d'}".strip())
         assert error["kind"] in ("unknown name", "input"), name
         assert "mi300" in error["suggestions"] or "MI300Y" not in error["message"]

@@ -90,7 +90,8 @@ def command_lines():
     """Whole command lines: those above, and the examples of every -h that reads no file."""
     for line in READ.strip().splitlines():
         yield [word.replace("\\n", "\n") for word in shlex.split(line)]
-    for name in sorted(set(commands()) - {"page", "numerics", "completion", "find", "explain", "lsp", "mcp"}):
+    others = {"page", "numerics", "completion", "find", "explain", "lsp", "mcp", "run-program"}
+    for name in sorted(set(commands()) - others):
         for line in re.sub(r" \\\n +", " ", answer([name, "--help"]).out).splitlines():
             command = re.split(r"  +", line.strip())[0]
             if line.startswith("    mmacalc ") and not re.search(
