@@ -24,6 +24,7 @@ import mmacalc  # noqa: E402
 from bench_amd import FIRST, best, first_launch, profiled  # noqa: E402
 from mmacalc.kernels.ptx.global_order import GlobalOrder  # noqa: E402
 from mmacalc.kernels.ptx.machine import Machine  # noqa: E402
+from mmacalc.kernels.ptx.reading import AsyncReads  # noqa: E402
 from ptx_cases import recorded  # noqa: E402
 
 WITHOUT, WITH = 500_000, 100_000
@@ -107,7 +108,8 @@ def line(name, report, seconds, goal):
 
 def without_checks(run, seconds):
     """The same launch without the check of races in shared and global memory."""
-    silent = [(Machine, name) for name in ("check_read", "check_write", "check_destination", "check_async_reads")]
+    silent = [(Machine, name) for name in ("check_read", "check_write", "check_destination")]
+    silent += [(AsyncReads, name) for name in ("check", "check_each", "check_alike")]
     silent += [(GlobalOrder, name) for name in ("loaded", "stored")]
     with ExitStack() as stack:
         for owner, name in silent:
