@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import struct
 
-from ..base.errors import Error
+from ..base.errors import Error, how_to_install
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = ["ptx_texts"]
 
@@ -66,18 +66,30 @@ def _entries(part: bytes, name: str) -> Iterator[tuple[int, str]]:
 
 def _zstd(data: bytes, name: str) -> bytes:
     try:
-        from importlib import import_module
-
-        decompress = import_module("compression.zstd").decompress  # Python 3.14
-    except ImportError:
-        raise Error(
-            f"the PTX in '{name}' is compressed with zstd, which Python reads from 3.14 on; compile with "
-            "nvcc --no-compress, or take it out with cuobjdump -ptx"
-        ) from None
-    try:
-        return bytes(decompress(data))
+        return bytes(_decompressor(name)(data))
+    except Error:
+        raise
     except Exception as problem:  # its own ZstdError
         raise Error(f"'{name}' is a damaged fatbin: {problem}") from None
+
+
+def _decompressor(name: str) -> Callable[[bytes], bytes]:
+    """Python 3.14's zstd, or that of the package zstandard."""
+    from importlib import import_module
+
+    try:
+        found: Callable[[bytes], bytes] = import_module("compression.zstd").decompress
+        return found
+    except ImportError:
+        pass
+    try:
+        of_package: Callable[[bytes], bytes] = import_module("zstandard").ZstdDecompressor().decompressobj().decompress
+        return of_package
+    except ImportError:
+        raise Error(
+            f"the PTX in '{name}' is compressed with zstd, which Python reads from 3.14 on, or with the package "
+            f"zstandard: {how_to_install('zstandard')}; or compile with nvcc --no-compress"
+        ) from None
 
 
 def _lz4(data: bytes, size: int, name: str) -> bytes:
