@@ -7,9 +7,7 @@ from functools import cache
 import mmacalc
 from compiling import clang
 
-OPTIONS = (
-    "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-nostdlibinc", "-w", "--no-gpu-bundle-output", "-O2",
-)  # fmt: skip
+OPTIONS = ("-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-w", "--no-gpu-bundle-output", "-O2")
 
 
 @cache

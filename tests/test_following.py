@@ -24,7 +24,7 @@ from test_ptx_pitfalls import swizzled
 if TYPE_CHECKING:
     from pathlib import Path
 
-HIP = ("-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-nostdlibinc", "-O3", "-w")
+HIP = ("-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-O3", "-w")
 M, N, K = 96, 80, 64
 """No multiples of a tile of 64 or 128: products go on beyond the edges."""
 TARGETS = [

@@ -131,11 +131,7 @@ class DeviceVariables:
         Raises:
             Error: the object has no such variable.
         """
-        if name not in self._placed:
-            raise Error(
-                f"the code object has no variable '{name}'.{did_you_mean(name, self._placed)}", kind="unknown name"
-            )
-        return self.at(*self._placed[name])
+        return self.at(*self.placed(name))
 
     def at(self, address: int, size: int) -> memoryview:
         """The bytes from an address of the code object on, to read and to write.
@@ -148,9 +144,17 @@ class DeviceVariables:
                 return memoryview(content)[address - start : address - start + size]
         raise Error(f"{size} bytes from {address:#x} on lie in no section of the code object that has variables")
 
-    def address(self, name: str) -> int:
-        """Where a variable lies in the code object."""
-        return self._placed[name][0]
+    def placed(self, name: str) -> tuple[int, int]:
+        """Where a variable lies in the code object, and how many bytes it has.
+
+        Raises:
+            Error: the object has no such variable.
+        """
+        if name not in self._placed:
+            raise Error(
+                f"the code object has no variable '{name}'.{did_you_mean(name, self._placed)}", kind="unknown name"
+            )
+        return self._placed[name]
 
     def copy(self) -> DeviceVariables:
         """The variables as they are now, for launches that are to leave these alone."""

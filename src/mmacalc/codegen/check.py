@@ -167,11 +167,10 @@ def _check_hip(source: str, inst: Instruction, wave: int, single: bool) -> Check
     """clang's assembly is linted, and its object disassembled."""
     target = inst.architecture.targets[0]
     compiler = _compiler(CLANGS, "apt-get install clang-22 lld-22, or ROCm")
-    # Without the headers of a HIP that is installed: those of another version than the compiler's may not compile.
     size = ["-mwavefrontsize64"] if wave == 64 and len(inst.architecture.waves) > 1 else []
     command = [
-        compiler, "-x", "hip", f"--offload-arch={target}", "--cuda-device-only", "-nogpuinc", "-nogpulib",
-        "-nostdlibinc", "-O2", "--no-gpu-bundle-output", *size, *_options(source),
+        compiler, "-x", "hip", f"--offload-arch={target}", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-O2",
+        "--no-gpu-bundle-output", *size, *_options(source),
     ]  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         path, listing, code = (os.path.join(folder, name) for name in ("kernel.hip", "kernel.s", "kernel.o"))

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +23,10 @@ from ..kernels.device.memory import NO_RESERVE, keep_at
 from ..kernels.launching import launch
 from ..kernels.loading import load
 from ..kernels.ptx.kernel import PtxKernel
+from ..kernels.ptx.tensor_maps import map_of_driver
 from ..ptx.fatbins import ptx_texts
 from .building import Program, build, program_of
 from .devices import Device
-from .tensor_maps import encoded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def run_program(
         A `ProgramReport`. A launch that was stopped gave the program hipErrorLaunchFailure or cudaErrorLaunchFailure.
 
     Raises:
-        Error: no such program; it is linked otherwise; no C++ compiler or no headers.
+        Error: no such program; it is linked otherwise; no C++ compiler.
 
     >>> run_program(["/bin/true"])
     Traceback (most recent call last):
@@ -302,8 +303,7 @@ class Emulator:
             return kernel.variables[name][0]
         if len(self.binaries) > 1:  # all code objects lie at one address
             raise Error(f"hipGetSymbolAddress({name}) of a program with several code objects is not covered")
-        kernel.variables.named(name)
-        return CODE + int(kernel.variables.address(name))
+        return CODE + int(kernel.variables.placed(name)[0])
 
     def _write(self, data: bytes, at: int) -> None:
         self._any(0).variables.at(at - CODE, len(data))[:] = data
@@ -348,21 +348,21 @@ class Emulator:
 
     # --- the device ---
 
+    @cached_property
     def _target(self) -> str:
         """The target of the program's first binary, of which PTX is not read for that."""
-        if self.binaries and self.program.cuda and 0 not in self.modules:
+        if self.program.cuda and 0 not in self.modules:
             content = self.binaries[0].read_bytes()
             texts = ptx_texts(content, self.program.file.name)
             if found := re.search(r"^\s*\.target\s+(\w+)", "\n".join(texts), re.MULTILINE):
                 return found[1]
-        if self.binaries:
-            return str(self._any(0).target)
-        return "sm_80" if self.program.cuda else "gfx942"
+        return str(self._any(0).target)
 
     @property
     def device(self) -> Device:
         """What the program is told of its device."""
-        target = self.arch or self._target()
+        usual = "sm_80" if self.program.cuda else "gfx942"
+        target = self.arch or (self._target if self.binaries else usual)
         return Device(target, self.program.cuda, self.program.version, self.processors, WHOLE // 4)
 
     def _properties(self, _: bytes, function: str) -> bytes:
@@ -384,7 +384,7 @@ class Emulator:
         """A tensor map, as cuTensorMapEncodeTiled makes it."""
         kind, address, interleave, swizzle, fill, *axes = words
         rows = [axes[first : first + 4] for first in range(0, len(axes), 4)]
-        return encoded(kind, address, interleave, swizzle, fill, rows)
+        return map_of_driver(kind, address, interleave, swizzle, fill, rows).packed()
 
 
 def _layout(kernel: Any) -> list[tuple[int, int]]:

@@ -6,8 +6,8 @@
 
 The program is an executable of this machine (Linux), linked with the shared library of its runtime, for which another
 is put that asks the emulator: a HIP program as hipcc links it; a CUDA program with nvcc -cudart shared and PTX in it,
--gencode arch=compute_90a,code=compute_90a --no-compress. That library is compiled when the program is run, with its
-headers, so a C++ compiler and the CUDA toolkit or HIP's headers are needed (CUDA_HOME, ROCM_PATH), and no driver.
+-gencode arch=compute_90a,code=compute_90a --no-compress. That library is compiled when the program is run, so a C++
+compiler is needed, and neither a driver nor anything of CUDA or ROCm.
 What follows the program belongs to it. Its output goes where it goes; with --json to standard error.
 Device memory has the same addresses for host and device, allocations lie apart, and an access outside of them stops the
 launch: the program then gets cudaErrorLaunchFailure, or hipErrorLaunchFailure. A function of the runtime that is not

@@ -6,9 +6,12 @@ came by.
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
 from ..device.observer import Observer
+from .sets import NumberedSets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +31,13 @@ MOST_WAYS = 48
 """Ways that are told apart in one register."""
 
 
+class _Ways(NumberedSets):
+    """Sets of ways, of at most `MOST_WAYS`."""
+
+    def number(self, members: frozenset[Way]) -> int:
+        return super().number(members if len(members) <= MOST_WAYS else frozenset(sorted(members)[:MOST_WAYS]))
+
+
 class Origins(Observer):
     """By register and by word of shared memory the ways on which its content came: places of instructions, the last
     first, as the number of a set of such ways.
@@ -39,14 +49,12 @@ class Origins(Observer):
 
     machines: Machines
     product: Product
-    ways: list[frozenset[Way]]
+    ways: _Ways
     computed: dict[int, tuple[Any, ...]]
 
     def __init__(self, machines: Machines, product: Product) -> None:
         self.machines, self.product = machines, product
-        self.ways = [frozenset()]
-        self._numbers: dict[frozenset[Way], int] = {frozenset(): 0}
-        self._unions: dict[tuple[int, int], int] = {}
+        self.ways = _Ways(frozenset())
         self._behind: dict[tuple[int, int], int] = {}
         self.steps: dict[int, Any] = {}
         self.loads: set[int] = set()
@@ -64,47 +72,21 @@ class Origins(Observer):
 
     # --- sets of ways ---
 
-    def _number(self, ways: frozenset[Way]) -> int:
-        if len(ways) > MOST_WAYS:
-            ways = frozenset(sorted(ways)[:MOST_WAYS])
-        if ways not in self._numbers:
-            self._numbers[ways] = len(self.ways)
-            self.ways.append(ways)
-        return self._numbers[ways]
-
     @property
     def every_way(self) -> list[Way]:
         """All ways on which something came to a register or to shared memory."""
-        return [way for ways in self.ways for way in ways]
-
-    def _union(self, one: int, other: int) -> int:
-        if one == other or not other:
-            return one
-        if not one:
-            return other
-        key = (one, other) if one < other else (other, one)
-        if key not in self._unions:
-            self._unions[key] = self._number(self.ways[one] | self.ways[other])
-        return self._unions[key]
+        return [way for ways in self.ways.every for way in ways]
 
     def _through(self, place: int, before: int) -> int:
         """What came by some ways goes on through an instruction."""
         key = place, before
         if key not in self._behind:
             ways = self.ways[before] or {()}
-            self._behind[key] = self._number(frozenset([(place, *way) for way in ways if place not in way]))
+            self._behind[key] = self.ways.number(frozenset([(place, *way) for way in ways if place not in way]))
         return self._behind[key]
 
     def _unions_of(self, arrays: Sequence[Array], count: int) -> Array:
-        found = np.zeros(count, np.int32)
-        for one in arrays:
-            if not found.any():
-                found = one.copy()
-            elif (one != found).any():
-                pairs, back = np.unique(np.stack((found, one)), axis=1, return_inverse=True)
-                joined = [self._union(*pair) for pair in pairs.T.tolist()]
-                found = np.array(joined, np.int32)[back.reshape(-1)]
-        return found
+        return reduce(self.ways.joined, arrays, np.zeros(count, np.int32))
 
     # --- the launch ---
 
@@ -148,7 +130,7 @@ class Origins(Observer):
         if kind in ("read", "ldmatrix"):
             found = self._read if self._read is not None else self._none()
             for unit, number in {*zip(np.repeat(units, words.shape[1]).tolist(), self._shared[words].ravel().tolist())}:
-                found[unit] = self._union(int(found[unit]), number)
+                found[unit] = self.ways.union(int(found[unit]), number)
             for unit in np.unique(units).tolist():
                 found[unit] = self._through(place, int(found[unit]))
             self._read = found

@@ -50,7 +50,8 @@ def _text(machine: Machine, address: int) -> str:
     if region is None or space_of_generic(np.array([address]))[0]:
         raise Error(f"printf is given a text at {address:#x}, where no global memory is")
     place = region.place + address - region.start
-    content = machine.launch.memory.data[place : region.place + region.end - region.start].tobytes()
+    end = min(region.place + region.end - region.start, place + MOST)
+    content = machine.launch.memory.data[place:end].tobytes()
     return content.partition(b"\0")[0].decode("utf-8", "replace")
 
 

@@ -281,3 +281,37 @@ def map_at(argument: TensorMapArgument, address: int) -> TensorMap:
         argument.element, array.ndim, argument.swizzle, argument.fill, address, dimensions, strides, box,
         argument.steps, argument.corners,
     )  # fmt: skip
+
+
+# CUtensorMapDataType and CUtensorMapSwizzle, by their numbers.
+_DRIVER_TYPES = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "f32.ftz", "tf32", "tf32.ftz",
+                 "b4x16", "b4x16_p64", "b6x16_p32")  # fmt: skip
+_DRIVER_SWIZZLES = ("none", "32B", "64B", "128B", "128B base32B", "128B base32B flip8B", "128B base64B")
+
+
+def map_of_driver(
+    kind: int, address: int, interleave: int, swizzle: int, fill: int, axes: Sequence[Sequence[int]]
+) -> TensorMap:  # fmt: skip
+    """The map of tiles that cuTensorMapEncodeTiled makes of its arguments.
+
+    axes: of each axis from the innermost the size, the stride in bytes (0 of the innermost), the box and the step.
+
+    Raises:
+        Error: an argument that the driver does not take, or an interleaved layout.
+    """
+    if interleave:
+        raise Error(f"an interleaved layout (CU_TENSOR_MAP_INTERLEAVE, {interleave}) is not covered")
+    for what, value, known in (("data type", kind, _DRIVER_TYPES), ("swizzle", swizzle, _DRIVER_SWIZZLES)):
+        if not 0 <= value < len(known):
+            raise Error(f"there is no {what} {value}")
+    if not 1 <= len(axes) <= 5:
+        raise Error(f"a tensor has 1 to 5 axes; got {len(axes)}")
+    if address % 16:
+        raise Error(f"a tensor's address is a multiple of 16; got {address:#x}")
+    element = _DRIVER_TYPES[kind]
+    count = unit_of(element).elements
+    sizes, strides, box, steps = zip(*axes)
+    dimensions, boxes = ((one[0] // count, *one[1:]) for one in (sizes, box))
+    return TensorMap(
+        element, len(axes), _DRIVER_SWIZZLES[swizzle], fill, address, dimensions, strides[1:], boxes, steps
+    )

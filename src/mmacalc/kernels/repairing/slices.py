@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..device.observer import Observer
+from ..following.sets import NumberedSets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,9 +37,7 @@ class Slices(Observer):
         self.machines = machines
         self.places: list[int] = []
         self._bits: dict[int, int] = {}
-        self._sets: list[int] = [0]
-        self._numbers: dict[int, int] = {0: 0}
-        self._unions: dict[tuple[int, int], int] = {}
+        self._sets = NumberedSets(0)
         self._registers: dict[int, Array] = {}
         self._shared: Array = np.zeros(0, np.int32)
         self._memory: Array = np.zeros(0, np.int32)
@@ -51,45 +50,20 @@ class Slices(Observer):
 
     # --- sets ---
 
-    def _number(self, members: int) -> int:
-        number = self._numbers.setdefault(members, len(self._sets))
-        if number == len(self._sets):
-            self._sets.append(members)
-        return number
-
-    def _union(self, one: int, other: int) -> int:
-        if one == other or not other:
-            return one
-        if not one:
-            return other
-        key = (one, other) if one < other else (other, one)
-        if key not in self._unions:
-            self._unions[key] = self._number(self._sets[one] | self._sets[other])
-        return self._unions[key]
-
-    def _joined(self, one: Array, other: Array) -> Array:
-        """The unions, element by element."""
-        if (one == other).all() or not other.any():
-            return one
-        keys, back = np.unique(one.astype(np.int64) << 32 | other, return_inverse=True)
-        found = [self._union(int(key >> 32), int(key & 0xFFFFFFFF)) for key in keys.tolist()]
-        joined: Array = np.array(found, np.int32)[back.reshape(-1)]
-        return joined
-
     def _by_unit(self, units: Array, numbers: Array) -> Array:
         """The unions of the numbers of each unit."""
         found = self._none()
         for key in np.unique(units.astype(np.int64) << 32 | numbers).tolist():
-            found[key >> 32] = self._union(int(found[key >> 32]), key & 0xFFFFFFFF)
+            found[key >> 32] = self._sets.union(int(found[key >> 32]), key & 0xFFFFFFFF)
         return found
 
     def _through(self, step: Any, before: Array) -> Array:
         """What goes on through an instruction."""
         place = self.machines.place(step)
         if place not in self._bits:
-            self._bits[place] = self._number(1 << len(self.places))
+            self._bits[place] = self._sets.number(1 << len(self.places))
             self.places.append(place)
-        return self._joined(before, np.full(len(before), self._bits[place], np.int32))
+        return self._sets.joined(before, np.full(len(before), self._bits[place], np.int32))
 
     # --- the launch ---
 
@@ -109,7 +83,7 @@ class Slices(Observer):
         found = self._none()
         for number in self.machines.every_read(step):
             if number in self._registers:
-                found = self._joined(found, self._registers[number])
+                found = self._sets.joined(found, self._registers[number])
         self._sources = self._through(step, found)
         if self.machines.is_branch(step):
             for number in np.unique(self._sources).tolist():
@@ -122,9 +96,9 @@ class Slices(Observer):
             units = np.repeat(self.machines.units(self._machine, who), max(1, len(words)))[: len(words)]
         if kind in ("read", "ldmatrix") or kind not in ("write", "stmatrix", "copy"):
             found = self._by_unit(np.repeat(units, words.shape[1]), memory[words].ravel())
-            self._read = found if self._read is None else self._joined(self._read, found)
+            self._read = found if self._read is None else self._sets.joined(self._read, found)
         if kind not in ("read", "ldmatrix"):
-            stored = self._sources if self._read is None else self._joined(self._sources, self._read)
+            stored = self._sources if self._read is None else self._sets.joined(self._sources, self._read)
             memory[words] = stored[units][:, None]
 
     def shared(self, step: Any, who: Any, places: Array, size: int, kind: str) -> None:
@@ -158,11 +132,11 @@ class Slices(Observer):
         written = list(self.machines.every_written(step))
         if not written or self._sources is None:
             return
-        found = self._sources if self._read is None else self._joined(self._sources, self._read)
+        found = self._sources if self._read is None else self._sets.joined(self._sources, self._read)
         units, whole = self.machines.units(self._machine, who), self.machines.is_whole(who)
         for number in written:
             held = self._registers.setdefault(number, self._none())
-            held[units] = found[units] if whole else self._joined(held, found)[units]
+            held[units] = found[units] if whole else self._sets.joined(held, found)[units]
 
     def _none(self) -> Array:
         return np.zeros(self.machines.unit_count(self._machine), np.int32)
